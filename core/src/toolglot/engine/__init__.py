@@ -1,0 +1,1 @@
+"""The engine: one protocol, and toolglot's own thin implementation of it."""

@@ -1,0 +1,79 @@
+"""What the server needs of an engine, embedded or remote. Text, stop strings and tool calls live above it, on token ids."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from toolglot.structural_tag import StructuralTag
+
+
+class SamplingParams(Struct, frozen=True, kw_only=True):
+    """How tokens are chosen. ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off."""
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    seed: int | None = None
+    ignore_eos: bool = False
+
+
+class TokenDelta(Struct, frozen=True):
+    """Tokens of one step. The stop token itself is not among them. ``finish`` is set on the last delta, whose tokens may be empty."""
+
+    token_ids: tuple[int, ...] = ()
+    finish: Literal["stop", "length", "abort"] | None = None
+
+
+class ModelInfo(Struct, frozen=True, kw_only=True):
+    """What the server must know of the served model."""
+
+    name: str
+    max_model_len: int
+    """The longest prompt and output together, in tokens."""
+    vocab_size: int
+    """The width of the logits (from the model's config: often more than the tokenizer's length)."""
+    stop_token_ids: frozenset[int]
+    """Every id that ends a turn: the generation config's, the model config's and the tokenizer's."""
+    facts: Mapping[str, Any] = {}
+    """What start-up logs: attention, dtype, threads."""
+
+
+class Constraint(Protocol):
+    """A compiled structural tag, opaque to the server; good for one engine, for any number of requests."""
+
+
+class Engine(Protocol):
+    """Generates tokens for many requests at once."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    async def start(self) -> None:
+        """Be ready to serve. Raises ModelError."""
+
+    async def stop(self) -> None:
+        """Cancel what runs and free everything."""
+
+    async def compile(self, tag: StructuralTag) -> Constraint:
+        """Compile a tag without blocking the event loop. Raises GrammarError (the client's 400)."""
+
+    def submit(
+        self, prompt: Sequence[int], sampling: SamplingParams, constraint: Constraint | None = None
+    ) -> AsyncIterator[TokenDelta]:
+        """Queue a request and return its tokens as they come.
+
+        Closing the iterator (``aclose``, also by garbage collection or task cancellation) cancels the request and frees its slot.
+
+        Raises:
+            QueueFullError: at once, when the queue is full.
+            EngineError: from the iterator, when this request failed.
+        """
+
+    @property
+    def running(self) -> int:
+        """How many requests hold a slot or wait for one."""

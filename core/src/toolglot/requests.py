@@ -1,0 +1,163 @@
+"""What a parser is asked, and what it is fed. Requests are frozen: a hook returns a changed copy (``msgspec.structs.replace``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct, field
+
+from toolglot.errors import RequestError
+from toolglot.events import Event, Finish, Message, MessageBuilder
+
+T = TypeVar("T")
+
+
+class Tool(Struct, frozen=True):
+    """A function that the model may call. ``parameters`` is a JSON Schema; ``strict`` asks for grammar enforcement."""
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    strict: bool | None = None
+
+    @classmethod
+    def from_openai(cls, value: Mapping[str, Any] | Tool, at: str = "tools") -> Tool:
+        """Read ``{"type": "function", "function": {"name": …}}``.
+
+        Raises:
+            RequestError: a field is missing or has the wrong type; ``param`` names it.
+        """
+        if isinstance(value, Tool):
+            return value
+        function = _member(value, "function", Mapping, at)
+        name = _member(function, "name", str, f"{at}.function")
+        if not name:
+            raise RequestError("a tool's name is empty", param=f"{at}.function.name")
+        parameters = function.get("parameters")
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise RequestError("`parameters` must be a JSON Schema object", param=f"{at}.function.parameters")
+        return cls(name, function.get("description"), parameters, function.get("strict"))
+
+    def to_openai(self) -> dict[str, Any]:
+        """The same in OpenAI's form, as chat templates expect it."""
+        function: dict[str, Any] = {"name": self.name}
+        if self.description is not None:
+            function["description"] = self.description
+        function["parameters"] = {"type": "object", "properties": {}} if self.parameters is None else dict(self.parameters)
+        return {"type": "function", "function": function}
+
+
+class Named(Struct, frozen=True):
+    """A ``tool_choice`` that names the one function to call."""
+
+    name: str
+
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | Named
+
+
+def tool_choice(value: Any) -> ToolChoice:
+    """Read ``"auto"``, ``"none"``, ``"required"`` or ``{"type": "function", "function": {"name": …}}``.
+
+    Raises:
+        RequestError: the value is none of these; ``param`` is ``tool_choice``.
+    """
+    if isinstance(value, Named) or value in ("auto", "none", "required"):
+        return value  # type: ignore[no-any-return]  # just compared with the literals
+    if isinstance(value, Mapping):
+        function = _member(value, "function", Mapping, "tool_choice")
+        return Named(_member(function, "name", str, "tool_choice.function"))
+    raise RequestError(
+        f"`tool_choice` is {value!r}; use \"auto\", \"none\", \"required\" or a named function", param="tool_choice"
+    )
+
+
+def _member(value: Mapping[str, Any], key: str, kind: type[T], at: str) -> T:
+    found = value.get(key)
+    if not isinstance(found, kind):
+        raise RequestError(f"`{key}` is missing or has the wrong type in `{at}`", param=f"{at}.{key}")
+    return found
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """One request for a reply: what the prompt is made of, and how the reply is decoded and read."""
+
+    messages: tuple[Mapping[str, Any], ...] = ()
+    """The conversation in Chat Completions form; arguments of earlier calls are objects."""
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    parallel_tool_calls: bool = True
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    skip_special_tokens: bool = True
+    """Whether special tokens that are not markers of the format are left out of the text."""
+    reasoning_open: bool = False
+    """The prompt has already opened the reasoning."""
+    may_reason: bool = True
+    """Whether the model may open reasoning itself: no when it does not reason, or the prompt has closed the reasoning."""
+    earlier_calls: int = 0
+    """How many calls the conversation holds already (some formats count their ids on)."""
+    constrained: bool = False
+    """The output was written under this parser's structural tag: it is read exactly, without leniency."""
+    repair: bool = True
+    """Whether safe repairs are made in unconstrained output."""
+    unknown_tools: Literal["call", "content"] = "call"
+    """What a call of a tool that was not offered becomes."""
+
+    @property
+    def calls_allowed(self) -> bool:
+        """Whether the reply may hold calls at all."""
+        return bool(self.tools) and self.tool_choice != "none"
+
+
+class Delta(Struct, frozen=True):
+    """A piece of output. ``marks`` are (offset, token id) of marker tokens in ``text``; ``finish`` is set on the last one."""
+
+    text: str
+    token_ids: tuple[int, ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()
+    finish: Finish | None = None
+
+
+class Output(Struct, frozen=True):
+    """A whole output; fields as in :class:`Delta`."""
+
+    text: str
+    token_ids: tuple[int, ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()
+    finish: Finish = "stop"
+
+
+class State:
+    """What one reply's parse remembers: core makes one a choice, parser and wrappers each have their own slot in it."""
+
+    def __init__(self) -> None:
+        self._builder = MessageBuilder()
+        self._slots: dict[int, tuple[object, Any]] = {}
+
+    @property
+    def message(self) -> Message:
+        """What earlier deltas produced."""
+        return self._builder.message()
+
+    def of(self, owner: object, make: Callable[[], T]) -> T:
+        """The slot of ``owner`` (compared by identity), made by ``make`` at the first use."""
+        slot = self._slots.get(id(owner))
+        if slot is None:
+            slot = self._slots[id(owner)] = (owner, make())
+        return slot[1]  # type: ignore[no-any-return]  # the slot holds what this owner's `make` returned
+
+    def record(self, events: Sequence[Event]) -> None:
+        """Core's: add what a delta produced to :attr:`message`."""
+        for event in events:
+            self._builder.add(event)
+
+    def validated(self, done: bool) -> None:
+        """Core's: whether the calls were checked against their schemas."""
+        self._builder.validated = done
+
+
+class Tokenizer(Protocol):
+    """The part of a tokenizer that parsing needs; transformers' and tokenizers' both have it."""
+
+    def decode(self, ids: Any, /, *, skip_special_tokens: bool = ...) -> str: ...
