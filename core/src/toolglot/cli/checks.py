@@ -1,0 +1,52 @@
+"""What is checked before weights are loaded: the cheap errors of ``toolglot serve``."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from argparse import Namespace
+from pathlib import Path
+
+from toolglot.cli.arguments import UsageError
+
+EXTRAS = {
+    "engine": ("torch", "transformers", "accelerate", "gguf", "safetensors", "rich", "platformdirs"),
+    "grammar": ("xgrammar",),
+    "server": ("starlette", "uvicorn", "jinja2", "jsonschema_rs", "toolglot_templates"),
+}
+
+
+def require_extras() -> None:
+    """Raise UsageError when what the server needs is not installed."""
+    missing = [extra for extra, modules in EXTRAS.items() if not all(map(importlib.util.find_spec, modules))]
+    if missing:
+        raise UsageError(f"serve needs more than the parsers; try: pip install 'toolglot[{','.join(missing)}]'")
+
+
+def require_flags(arguments: Namespace) -> None:
+    """Raise UsageError for flags that need another one."""
+    import toolglot
+
+    if arguments.tool_call_parser is not None:
+        return
+    for flag in ("enable_auto_tool_choice", "reasoning_parser"):
+        if getattr(arguments, flag):
+            names = ", ".join(toolglot.parser_names())
+            raise UsageError(f"--{flag.replace('_', '-')} needs --tool-call-parser; one of: {names}")
+
+
+def require_template(name: str | None) -> None:
+    """Raise UsageError when ``name`` is written as a path and no file is there; other names need the tokenizer."""
+    if name is not None and ("/" in name or name.endswith(".jinja")) and not Path(name).is_file():
+        raise UsageError(f"--chat-template {name}: no such file; give an existing file, or a template by name")
+
+
+def require_port(host: str, port: int) -> None:
+    """Raise UsageError when nothing can listen on ``host`` and ``port``."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}; try another --port or --host") from error

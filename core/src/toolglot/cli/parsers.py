@@ -1,0 +1,46 @@
+"""``toolglot parsers``: which parsers are installed, and from where. None is imported."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+HEADINGS = ("NAME", "DISTRIBUTION", "VERSION", "CONFLICT")
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "parsers", help="list the installed parsers", description="List the installed parsers."
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON array")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(arguments: Namespace) -> int:
+    from toolglot import plugins
+
+    found = plugins.installed()
+    if arguments.json:
+        print(json.dumps([_record(entry) for entry in found], indent=2))
+    elif not found:
+        print("no parser is installed; try: pip install toolglot-hermes")
+    else:
+        _print_table([HEADINGS, *((e.name, e.distribution, e.version, ", ".join(e.conflict)) for e in found)])
+    return 0
+
+
+def _record(entry: Any) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "distribution": entry.distribution,
+        "version": entry.version,
+        "conflict": list(entry.conflict),
+    }
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,92 @@
+"""What ``parse`` and ``render`` share: the parser they name, their tools, their input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolglot.cli.arguments import UsageError, did_you_mean
+from toolglot.errors import RequestError, UnknownParserError
+
+if TYPE_CHECKING:
+    from toolglot.cli.arguments import ArgumentParser
+    from toolglot.parser import Parser
+
+
+def add_parser_flags(parser: ArgumentParser) -> None:
+    parser.add_argument("--tool-call-parser", metavar="NAME", help="the parser; `toolglot parsers` lists the installed")
+    parser.add_argument(
+        "--tool-parser-plugin", metavar="FILE", action="append", default=[], help="a Python file that defines parsers"
+    )
+
+
+def add_input_flags(parser: ArgumentParser, what: str) -> None:
+    parser.add_argument("--tools", metavar="FILE", help="a JSON file with the tools, as in a request's `tools`")
+    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help=f"{what} (default: standard input)")
+
+
+def load_plugin_files(paths: Sequence[str]) -> None:
+    """Load each ``--tool-parser-plugin`` file. Raises PluginError."""
+    from toolglot import plugins
+
+    for path in paths:
+        plugins.load_file(path)
+
+
+def load_parser(name: str | None, **context: Any) -> Parser:
+    """Load the parser ``name``; an unknown one is refused with the closest name. Raises PluginError, UsageError."""
+    import toolglot
+
+    if name is None:
+        raise UsageError(f"--tool-call-parser is missing; one of: {', '.join(toolglot.parser_names())}")
+    try:
+        return toolglot.load_parser(name, **context)
+    except UnknownParserError as error:
+        hint = did_you_mean(error.name, error.known)
+        raise UsageError(f"{error}; {hint}" if hint else str(error)) from error
+
+
+def parser_of(arguments: Namespace, **context: Any) -> Parser:
+    """The parser that the flags of :func:`add_parser_flags` name."""
+    load_plugin_files(arguments.tool_parser_plugin)
+    return load_parser(arguments.tool_call_parser, **context)
+
+
+def read_tools(path: str | None) -> tuple[Any, ...]:
+    """The tools in the JSON file ``path``, checked. Raises UsageError, which names the file and the faulty tool."""
+    from toolglot.requests import Tool
+
+    tools = [] if path is None else read_json(path, "tools file")
+    if not isinstance(tools, list):
+        raise UsageError(f"tools file {path}: a JSON array of tools is wanted, not {type(tools).__name__}")
+    for number, tool in enumerate(tools):
+        if not isinstance(tool, dict):
+            raise UsageError(f"tools file {path}: tools[{number}] is no object")
+        try:
+            Tool.from_openai(tool, f"tools[{number}]")
+        except RequestError as error:
+            raise UsageError(f"tools file {path}: {error}") from error
+    return tuple(tools)
+
+
+def read_json(path: str, what: str) -> Any:
+    """The JSON value in the file ``path`` (``-``: standard input). Raises UsageError."""
+    try:
+        return json.loads(read_text(path, what))
+    except ValueError as error:
+        raise UsageError(f"{what} {path}: not JSON: {error}") from error
+
+
+def read_text(path: str, what: str) -> str:
+    """The text of the file ``path`` (``-``: standard input), line ends as they are. Raises UsageError."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return data.decode()
+    except OSError as error:
+        raise UsageError(f"{what} {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} {path}: not UTF-8 at byte {error.start}") from error

@@ -1,0 +1,144 @@
+"""``toolglot serve``: its flags, with vLLM's names where vLLM has them."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from typing import Any
+
+from toolglot.cli import reading
+from toolglot.cli.arguments import json_object, port, positive
+
+EPILOG = """\
+examples:
+  toolglot serve                      the demo model, with the parser and template that it needs
+  toolglot serve ./Qwen3-0.6B --enable-auto-tool-choice --tool-call-parser hermes
+  toolglot serve model.gguf --tool-call-parser hermes --chat-template tool_chat_template_hermes
+"""
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "serve",
+        help="serve a model over OpenAI's API",
+        description="Serve a model over OpenAI's API.",
+        epilog=EPILOG,
+    )
+    parser.add_argument(
+        "model", metavar="MODEL", nargs="?", help="a directory, a GGUF file or a hub name (default: the demo model)"
+    )
+    _add_tool_calling(parser.add_argument_group("tool calling"))
+    _add_prompt(parser.add_argument_group("prompt"))
+    _add_server(parser.add_argument_group("server"))
+    _add_engine(parser.add_argument_group("engine"))
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(arguments: Namespace) -> int:
+    from toolglot.cli import startup
+
+    startup.serve(arguments)
+    return 0
+
+
+def _add_tool_calling(group: Any) -> None:
+    group.add_argument(
+        "--enable-auto-tool-choice", action="store_true", help="the model itself may decide to call tools"
+    )
+    reading.add_parser_flags(group)
+    group.add_argument(
+        "--reasoning-parser",
+        metavar="NAME",
+        help="what reads the reasoning (default: the parser; none: nothing)",
+    )
+    group.add_argument(
+        "--exclude-tools-when-tool-choice-none",
+        action="store_true",
+        help="then leave the tools out of the prompt",
+    )
+    group.add_argument(
+        "--repair", choices=("on", "off"), default="on", help="repair calls that have exactly one reading (default: on)"
+    )
+    group.add_argument(
+        "--unknown-tools",
+        choices=("call", "content"),
+        default="call",
+        help="what a call of a tool that was not offered becomes (default: call)",
+    )
+
+
+def _add_prompt(group: Any) -> None:
+    group.add_argument(
+        "--chat-template",
+        metavar="TEMPLATE",
+        help="a file, or a template of toolglot or the tokenizer (default: the tokenizer's)",
+    )
+    group.add_argument(
+        "--default-chat-template-kwargs",
+        metavar="JSON",
+        type=json_object,
+        default={},
+        help="arguments of the chat template, which a request may override",
+    )
+
+
+def _add_server(group: Any) -> None:
+    group.add_argument(
+        "--served-model-name",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="names that requests use (default: the model's)",
+    )
+    group.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    group.add_argument("--port", type=port, default=8000, help="the port to listen on (default: 8000)")
+    group.add_argument(
+        "--api-key",
+        metavar="KEY",
+        default=os.environ.get("TOOLGLOT_API_KEY"),
+        help="ask for it (also TOOLGLOT_API_KEY)",
+    )
+    group.add_argument(
+        "--max-body-bytes",
+        metavar="BYTES",
+        type=positive,
+        default=8 * 1024 * 1024,
+        help="largest request (default: 8 MiB)",
+    )
+    group.add_argument("--no-extensions", action="store_true", help="leave the member `toolglot` out of replies")
+    group.add_argument(
+        "--log-level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="how much is logged (default: info)",
+    )
+
+
+def _add_engine(group: Any) -> None:
+    group.add_argument(
+        "--max-model-len", metavar="TOKENS", type=positive, help="the longest prompt and reply (default: the model's)"
+    )
+    group.add_argument(
+        "--max-num-seqs",
+        metavar="N",
+        type=positive,
+        default=16,
+        help="most replies written at once (default: 16)",
+    )
+    group.add_argument(
+        "--max-queue", metavar="N", type=positive, default=256, help="how many requests may wait (default: 256)"
+    )
+    group.add_argument(
+        "--dtype",
+        choices=("auto", "float32", "bfloat16", "float16"),
+        default="auto",
+        help="the type of weights (default: auto, float32 on a CPU)",
+    )
+    group.add_argument("--threads", metavar="N", type=positive, help="CPU threads (default: cores - 1)")
+    group.add_argument(
+        "--attention",
+        choices=("auto", "flash2", "flash4", "sdpa"),
+        default="auto",
+        help="attention kernel (default: auto)",
+    )
+    group.add_argument("--seed", type=int, help="the seed of requests that give none (default: random)")

@@ -1,0 +1,122 @@
+"""What ``toolglot serve`` does before it serves: everything cheap is checked before weights are loaded."""
+
+from __future__ import annotations
+
+import logging
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from toolglot.cli import checks, reading
+
+if TYPE_CHECKING:
+    from toolglot.checkpoints import Checkpoint
+    from toolglot.engine.local import LocalEngine
+    from toolglot.parser import Parser
+    from toolglot.server import ServerConfig
+
+logger = logging.getLogger("toolglot")
+
+
+def serve(arguments: Namespace) -> None:
+    """Serve until told to stop. Raises UsageError, PluginError or ModelError when that cannot be."""
+    logging.basicConfig(level=arguments.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+    checks.require_extras()
+    preset(arguments)
+    checks.require_flags(arguments)
+    reading.load_plugin_files(arguments.tool_parser_plugin)
+    load_parser(arguments, tokenizer=None)
+    checks.require_template(arguments.chat_template)
+    checks.require_port(arguments.host, arguments.port)
+    load_and_serve(arguments)
+
+
+def load_and_serve(arguments: Namespace) -> None:
+    """Load the model and serve it; the tokenizer's part comes before the weights."""
+    from toolglot import checkpoints, server
+    from toolglot.prompts import PromptRenderer, find_template
+
+    checkpoint = checkpoints.resolve(arguments.model)
+    logger.info("model: %s, in %s", checkpoint.name, checkpoint.path)
+    tokenizer = checkpoints.load_tokenizer(checkpoint.path)
+    template = None if arguments.chat_template is None else find_template(arguments.chat_template, tokenizer)
+    parser = load_parser(arguments, tokenizer=tokenizer)
+    prompts = PromptRenderer(tokenizer, chat_template=template)
+    engine = load_engine(arguments, checkpoint, tokenizer)
+    log_settings(arguments, engine)
+    config = server_config(arguments)
+    server.run(server.create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser), config)
+
+
+def preset(arguments: Namespace) -> None:
+    """Without a model, set what the demo model needs and the flags leave open."""
+    from toolglot.checkpoints import demo
+
+    if arguments.model is not None:
+        return
+    arguments.enable_auto_tool_choice = True
+    for name, value in demo.PRESETS.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
+
+
+def load_parser(arguments: Namespace, *, tokenizer: Any) -> Parser | None:
+    """The parser that the flags name, or None. Raises PluginError, UsageError."""
+    if arguments.tool_call_parser is None:
+        return None
+    return reading.load_parser(arguments.tool_call_parser, tokenizer=tokenizer, reasoning=arguments.reasoning_parser)
+
+
+def load_engine(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) -> LocalEngine:
+    """The engine, with its weights loaded. Raises ModelError."""
+    from toolglot.engine.local import LocalEngine
+
+    return LocalEngine(
+        checkpoint.path,
+        name=checkpoint.name,
+        tokenizer=tokenizer,
+        dtype=arguments.dtype,
+        threads=arguments.threads,
+        max_model_len=arguments.max_model_len,
+        max_num_seqs=arguments.max_num_seqs,
+        max_queue=arguments.max_queue,
+        attention=arguments.attention,
+        seed=arguments.seed,
+    )
+
+
+def server_config(arguments: Namespace) -> ServerConfig:
+    """What the flags say about the server."""
+    from toolglot.server import ServerConfig
+
+    return ServerConfig(
+        served_model_names=tuple(arguments.served_model_name),
+        host=arguments.host,
+        port=arguments.port,
+        api_key=arguments.api_key or None,
+        enable_auto_tool_choice=arguments.enable_auto_tool_choice,
+        exclude_tools_when_tool_choice_none=arguments.exclude_tools_when_tool_choice_none,
+        default_chat_template_kwargs=arguments.default_chat_template_kwargs,
+        repair=arguments.repair == "on",
+        unknown_tools=arguments.unknown_tools,
+        extensions=not arguments.no_extensions,
+        max_body_bytes=arguments.max_body_bytes,
+    )
+
+
+def log_settings(arguments: Namespace, engine: LocalEngine) -> None:
+    """One line each: engine, parser and where it is from, chat template, address."""
+    facts = ", ".join(f"{name} {value}" for name, value in engine.info.facts.items())
+    logger.info("engine: up to %d tokens, %s", engine.info.max_model_len, facts)
+    logger.info("parser: %s", describe_parser(arguments.tool_call_parser))
+    logger.info("chat template: %s", arguments.chat_template or "the tokenizer's own")
+    logger.info("serving on http://%s:%d/v1", arguments.host, arguments.port)
+
+
+def describe_parser(name: str | None) -> str:
+    """The parser's name, and the distribution and version that it is from."""
+    from toolglot import plugins
+
+    if name is None:
+        return "none, so tool calls stay in the content"
+    found = {entry.name: f"{entry.distribution} {entry.version}" for entry in plugins.installed()}
+    return f"{name}, from {found.get(name, 'a plugin file')}"

@@ -1,0 +1,27 @@
+"""The vocabulary for declaring a wire format; everything else about the format is derived from the declaration."""
+
+from toolglot.formats.declaration import (
+    AlphanumericIds,
+    Calls,
+    Frame,
+    OwnIds,
+    RandomIds,
+    Reasoning,
+    TemplateIds,
+    WireFormat,
+)
+from toolglot.formats.json_call import JsonCall
+from toolglot.formats.plugin import WireFormatParser
+
+__all__ = [
+    "AlphanumericIds",
+    "Calls",
+    "Frame",
+    "JsonCall",
+    "OwnIds",
+    "RandomIds",
+    "Reasoning",
+    "TemplateIds",
+    "WireFormat",
+    "WireFormatParser",
+]

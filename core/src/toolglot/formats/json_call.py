@@ -1,0 +1,218 @@
+"""A call as one JSON object: ``{"name": "get_weather", "arguments": {"city": "Oslo"}}``. The order of its keys is free."""
+
+from __future__ import annotations
+
+import json
+from random import Random as Rng
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from toolglot.errors import RenderError
+from toolglot.formats.json_text import Ending, Sink, decode, read_key, read_scalar, read_string, read_value
+from toolglot.structural_tag import Format, JsonSchema
+
+if TYPE_CHECKING:
+    from toolglot.events import Call, Repair
+    from toolglot.formats.machine import Machine, Reading
+    from toolglot.requests import Tool
+
+MAX_WHITESPACE = 2
+"""How much whitespace in a row the grammar admits in arguments: a small model can loop on it otherwise."""
+
+
+class JsonCall(Struct, frozen=True):
+    """The keys of a call's object. The first of ``arguments`` is canonical."""
+
+    name: str = "name"
+    arguments: tuple[str, ...] = ("arguments",)
+    id: str | None = None
+
+    @property
+    def first(self) -> str:
+        return "{"
+
+    def read(self, machine: Machine) -> Reading[None]:
+        yield from _Reader(self, machine).read()
+
+    def render(self, call: Call, vary: Rng | None) -> str:
+        members = [(self.name, json.dumps(call.name, ensure_ascii=False)), (self.arguments[0], call.arguments)]
+        if self.id is not None:
+            members.append((self.id, json.dumps(call.id, ensure_ascii=False)))
+        if not isinstance(_value(call.arguments), dict):
+            raise RenderError(f"the arguments of {call.name!r} are no JSON object")
+        return _object(members, ", ", ": ") if vary is None else self._varied(members, vary)
+
+    def _varied(self, members: list[tuple[str, str]], vary: Rng) -> str:
+        members[1] = (vary.choice(self.arguments), members[1][1])
+        if vary.random() < 0.2:  # the object as a string
+            members[1] = (members[1][0], json.dumps(members[1][1], ensure_ascii=vary.random() < 0.5))
+        if vary.random() < 0.3:  # a member of no meaning
+            members.append(("type", '"function"'))
+        vary.shuffle(members)
+        space = [vary.choice(("", " ", "\n", "\t \r\n")) for _ in range(4)]
+        return "{" + space[0] + _object(members, space[1] + "," + space[2], space[3] + ":" + space[0])[1:]
+
+    def grammar(self, tool: Tool) -> tuple[str, Format, str]:
+        head = f'{{"{self.name}": {json.dumps(tool.name, ensure_ascii=False)}, "{self.arguments[0]}": '
+        return head, JsonSchema(arguments_schema(tool), max_whitespace_cnt=MAX_WHITESPACE), "}"
+
+
+def arguments_schema(tool: Tool) -> dict[str, Any]:
+    """The schema that a tool's arguments must satisfy: they are an object, whatever else is said."""
+    schema = dict(tool.parameters or {})
+    schema.setdefault("type", "object")
+    return schema
+
+
+def _object(members: list[tuple[str, str]], comma: str, colon: str) -> str:
+    return "{" + comma.join(f"{json.dumps(key)}{colon}{value}" for key, value in members) + "}"
+
+
+def _value(text: str) -> Any:
+    try:
+        return decode(text)
+    except ValueError:
+        return None
+
+
+class _Reader:
+    """Reads one object. Members that are no part of the call are its ``rest``."""
+
+    def __init__(self, body: JsonCall, machine: Machine) -> None:
+        self.body = body
+        self.machine = machine
+        self.named = self.argued = False
+        self.early: list[str] = []  # arguments that came before the name
+        self.repairs: list[Repair] = []  # what was repaired in them
+
+    def read(self) -> Reading[None]:
+        yield from self.machine.literal("{")
+        key = yield from self._first()
+        while key is not None:
+            yield from self._member(key)
+            key = yield from self._next()
+        if not self.named:
+            raise self.machine.wrong()
+        if not self.argued:
+            self.machine.begin()
+            self.machine.repaired("missing_arguments")
+            self._whole("{}")
+
+    def _first(self) -> Reading[str | None]:
+        yield from self.machine.gap("")
+        if (yield from self.machine.peek()) == "}":
+            self.machine.take(self.machine.at + 1)
+            return None
+        return (yield from self._key())
+
+    def _next(self) -> Reading[str | None]:
+        machine = self.machine
+        yield from machine.gap("")
+        char = yield from machine.peek()
+        if char not in ",}":
+            raise machine.wrong()
+        machine.take(machine.at + 1)
+        if char == "}":
+            return None
+        yield from machine.gap(" ")
+        return (yield from self._key())
+
+    def _key(self) -> Reading[str]:
+        key = yield from read_key(self.machine)
+        if key is None:
+            raise self.machine.wrong()
+        yield from self.machine.gap("")
+        yield from self.machine.literal(":")
+        yield from self.machine.gap(" ")
+        return key
+
+    def _member(self, key: str) -> Reading[None]:
+        machine, body = self.machine, self.body
+        if machine.layout.exact and key != (body.arguments[0] if self.named else body.name):
+            raise machine.wrong()
+        if key == body.name and not self.named:
+            yield from self._name()
+        elif key in body.arguments and not self.argued:
+            self.argued = True
+            yield from self._arguments()
+        elif key == body.id:
+            machine.identified((yield from self._id()))
+        else:
+            yield from self._extra(key)
+
+    def _name(self) -> Reading[None]:
+        name = yield from read_key(self.machine)
+        if name is None:
+            raise self.machine.wrong()
+        self.machine.named(name)
+        self.named = True
+        if self.argued:
+            self.machine.begin()
+            for repair in self.repairs:
+                self.machine.repaired(repair)
+            self._whole("".join(self.early))
+
+    def _arguments(self) -> Reading[None]:
+        """The arguments: an object, sent on as it comes; before the name it is kept."""
+        machine = self.machine
+        char = yield from machine.peek()
+        if char in "{[":
+            ending = yield from read_value(machine, self._sink())
+        elif char == '"':
+            sink = self._sink()
+            self._repair("string_arguments")
+            ending = yield from read_string(machine, sink)
+        else:
+            ending = yield from self._scalar()
+        if ending == "ender":
+            raise machine.wrong()
+        if self.named:
+            machine.complete()
+
+    def _scalar(self) -> Reading[Ending]:
+        text = yield from read_scalar(self.machine)
+        if not text:
+            raise self.machine.wrong()
+        sink = self._sink()
+        if text == "null" and self.machine.may_repair:
+            self._repair("null_arguments")
+            text = "{}"
+        sink(text)
+        return "closed"
+
+    def _sink(self) -> Sink:
+        if not self.named:
+            return self.early.append
+        self.machine.begin()
+        return self.machine.arguments
+
+    def _repair(self, repair: Repair) -> None:
+        if self.named:
+            self.machine.repaired(repair)
+        else:
+            self.repairs.append(repair)
+
+    def _whole(self, text: str) -> None:
+        self.machine.arguments(text)
+        self.machine.complete()
+
+    def _id(self) -> Reading[str]:
+        own = yield from read_key(self.machine)
+        return own if own is not None else (yield from read_scalar(self.machine))
+
+    def _extra(self, key: str) -> Reading[None]:
+        machine = self.machine
+        machine.rest(f"{json.dumps(key, ensure_ascii=False)}: ")
+        if key == self.body.name or key in self.body.arguments:
+            machine.malformed()  # the key is there already
+        char = yield from machine.peek()
+        if char in "{[":
+            ending = yield from read_value(machine, machine.rest)
+        elif char == '"':
+            ending = yield from read_string(machine, machine.rest, decoded=False)
+        else:
+            machine.rest((yield from read_scalar(machine)))
+            ending = "closed"
+        if ending == "ender":
+            raise machine.wrong()

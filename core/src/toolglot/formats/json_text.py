@@ -1,0 +1,183 @@
+"""Reading JSON as it arrives: delimited by quotes and brackets only, forwarded as it was written, judged once when it is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from toolglot.formats.markers import PARTIAL
+
+if TYPE_CHECKING:
+    from toolglot.formats.machine import Machine, Reading
+
+MAX_KEY = 256
+"""The longest key or name, in characters as written."""
+
+_KEY = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_STRING = re.compile(r'[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+', re.DOTALL)
+_SCALAR = re.compile(r"[^\s,\[\]{}\"]*+")
+_UNFINISHED = re.compile(
+    r"(?<!\\)(?:\\\\)*+(\\(?:u(?:d[89ab][0-9a-f]{2}(?:\\(?:u[0-9a-f]{0,3})?)?|[0-9a-f]{0,3}))?)\Z", re.IGNORECASE
+)
+"""An escape at the end that may go on: half an escape, or the first of a surrogate pair."""
+
+Sink = Callable[[str], None]
+Ending = Literal["closed", "ender"]
+
+
+def decode(text: str) -> Any:
+    """The value of a whole JSON text.
+
+    Raises:
+        ValueError: the text is not JSON.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
+class Delimiters:
+    """The regular expressions that find where a value's structure changes, or where a marker may end it early."""
+
+    def __init__(self, first: str) -> None:
+        stops = re.escape("".join(char for char in first if char not in '"{}[],:'))
+        self.outside = re.compile(rf'[^"{{}}\[\]{stops}]*+')
+        self.broken = re.compile(rf'[^"\\{stops}]*+(?:\\.[^"\\{stops}]*+)*+', re.DOTALL)
+
+
+class _Scanner:
+    """Where a JSON value stands: its depth, and whether in a string. A raw control character in a string means that a quote is
+    missing somewhere, so that from there on a marker is a marker again."""
+
+    __slots__ = ("broken", "depth", "ended", "inside")
+
+    def __init__(self, *, inside: bool = False) -> None:
+        self.depth = 0
+        self.inside, self.broken = inside, False
+        self.ended: Ending | None = None
+
+    def advance(self, machine: Machine) -> int:
+        """How far the value reaches in what has arrived."""
+        text, at, end = machine.text, machine.at, len(machine.text)
+        delimiters = machine.layout.delimiters
+        while at < end and self.ended is None:
+            if self.inside:
+                pattern = delimiters.broken if self.broken else _STRING
+            else:
+                pattern = delimiters.outside
+            at = pattern.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty string
+            if at == end or (self.inside and text[at] == "\\"):
+                return at  # a lone backslash waits for the character that it escapes
+            moved = self._step(machine, text[at], at)
+            if moved == at:
+                return at
+            at = moved
+        return at
+
+    def _step(self, machine: Machine, char: str, at: int) -> int:
+        if char == '"':
+            self.inside, self.broken = not self.inside, False
+            self.ended = "closed" if not self.depth else None
+        elif self.inside and char < " ":
+            self.broken = True
+        elif not self.inside and char in "{[":
+            self.depth += 1
+        elif not self.inside and char in "]}":
+            self.depth -= 1
+            self.ended = None if self.depth else "closed"
+        else:
+            return self._marker(machine, at)
+        return at + 1
+
+    def _marker(self, machine: Machine, at: int) -> int:
+        hit = machine.layout.enders.at(machine.text, at, eof=machine.eof)
+        if hit.end >= 0:
+            self.ended = "ender"
+            return at
+        return at if hit.end == PARTIAL else at + 1
+
+
+def read_value(machine: Machine, sink: Sink) -> Reading[Ending]:
+    """Read an object or array at the cursor into ``sink``, piece by piece as it comes.
+
+    Returns whether the value closed, or a marker that can end the call came first. Raises Cut at the end of the output.
+    """
+    scanner = _Scanner()
+    while True:
+        end = scanner.advance(machine)
+        if scanner.ended is None and machine.eof:
+            end = len(machine.text)
+        if end > machine.at:
+            sink(machine.take(end))
+        if scanner.ended is not None:
+            return scanner.ended
+        yield from machine.more()
+
+
+def read_scalar(machine: Machine) -> Reading[str]:
+    """Read a number, ``true``, ``false``, ``null`` or whatever else stands there up to a delimiter."""
+    pieces: list[str] = []
+    while True:
+        end = _SCALAR.match(machine.text, machine.at).end()  # type: ignore[union-attr]  # it matches the empty string
+        pieces.append(machine.take(end))
+        if machine.at < len(machine.text) or sum(map(len, pieces)) > MAX_KEY:
+            return "".join(pieces)
+        yield from machine.more()
+
+
+def read_key(machine: Machine) -> Reading[str | None]:
+    """Read a string of at most MAX_KEY characters at the cursor, and decode it. None: it is not such a string."""
+    if (yield from machine.peek()) != '"':
+        return None
+    while True:
+        start = machine.at + 1
+        end = _KEY.match(machine.text, start, start + MAX_KEY).end()  # type: ignore[union-attr]  # it matches the empty string
+        if end < len(machine.text) and machine.text[end] == '"':
+            return _unquoted(machine.take(end + 1))
+        if end - start >= MAX_KEY - 1 or end < len(machine.text) - 1:
+            return None
+        yield from machine.more()
+
+
+def _unquoted(text: str) -> str | None:
+    try:
+        value = decode(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def read_string(machine: Machine, sink: Sink, *, decoded: bool = True) -> Reading[Ending]:
+    """Read a string at the cursor into ``sink``, piece by piece: what it says, or with ``decoded`` false how it is written.
+
+    As :func:`read_value` otherwise.
+    """
+    machine.take(machine.at + 1)
+    scanner = _Scanner(inside=True)
+    while True:
+        end = scanner.advance(machine)
+        if scanner.ended is None:
+            cut = _UNFINISHED.search(machine.text, machine.at, end)
+            end = cut.start(1) if cut else end
+        if scanner.ended is None and machine.eof:
+            end = len(machine.text)
+        piece = machine.take(end)
+        if piece and decoded:
+            sink(_decoded(piece[:-1] if scanner.ended == "closed" else piece))
+        elif piece:
+            sink(piece)
+        if scanner.ended is not None:
+            return scanner.ended
+        yield from machine.more()
+
+
+def _decoded(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return text  # a bad escape: the arguments will be found malformed, and hold what was written

@@ -1,0 +1,46 @@
+"""Writing calls: canonically, or in any way that the reader grants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from toolglot.events import Call
+from toolglot.formats.declaration import Frame, WireFormat
+
+_SPACE = ("", "", "\n", " ", "\n\n", "\t ")
+
+
+def render(form: WireFormat, calls: Sequence[Call], vary: Random | None) -> str:
+    """The text of ``calls``; empty without calls.
+
+    Raises:
+        RenderError: a call holds a value that the format cannot express.
+    """
+    if not calls:
+        return ""
+    dialect = vary.choice(form.calls) if vary else form.calls[0]
+    bodies = [_framed(dialect.call, dialect.body.render(call, vary), vary) for call in calls]
+    text = _spelled(dialect.separator, vary).join(bodies)
+    return text if dialect.section is None else _framed(dialect.section, text, vary)
+
+
+def _framed(frame: Frame, inside: str, vary: Random | None) -> str:
+    if vary is None:
+        return _canonical(frame.open[0]) + inside + _canonical(frame.close[0])
+    if frame.optional and vary.random() < 0.3:
+        return inside
+    return _spelled(vary.choice(frame.open), vary) + inside + _spelled(vary.choice(frame.close), vary)
+
+
+def _canonical(spelling: str) -> str:
+    return spelling.replace("~", "")
+
+
+def _spelled(spelling: str, vary: Random | None) -> str:
+    """A marker with its canonical whitespace, or with other whitespace in its place."""
+    if vary is None:
+        return _canonical(spelling)
+    core = spelling.strip(" \t\r\n~")
+    lead, _, tail = spelling.partition(core) if core else (spelling, "", "")
+    return (vary.choice(_SPACE) if lead else "") + core + (vary.choice(_SPACE) if tail else "")

@@ -1,0 +1,35 @@
+"""What an operator sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True):
+    """How the server behaves; every field has a flag of ``toolglot serve``."""
+
+    served_model_names: tuple[str, ...] = ()
+    """The names that requests may use, the first being the one that is shown. Empty: the engine's name."""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    api_key: str | None = None
+    """The bearer token that every route but ``/health`` asks for. None: no key is needed."""
+    enable_auto_tool_choice: bool = False
+    """Whether the model may call tools of its own accord."""
+    exclude_tools_when_tool_choice_none: bool = False
+    """Whether ``tool_choice: "none"`` also leaves the tools out of the prompt."""
+    default_chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of the chat template that a request may override."""
+    repair: bool = True
+    """Whether safe repairs are made in calls that no grammar constrained."""
+    unknown_tools: Literal["call", "content"] = "call"
+    """What a call of a tool that was not offered becomes."""
+    extensions: bool = True
+    """Whether replies carry the choice-level member ``toolglot``."""
+    max_body_bytes: int = 8 * 1024 * 1024
+    """The largest request body, in bytes; a larger one is a 413."""
+    shutdown_timeout: int = 30
+    """How long running replies may go on after the server is told to stop, in seconds."""

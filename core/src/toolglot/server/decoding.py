@@ -1,0 +1,76 @@
+"""Request bodies: JSON to typed values, with errors that name the field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from toolglot.errors import RequestError
+
+T = TypeVar("T")
+
+MAX_DEPTH = 100
+"""How deep a body may nest. Schemas and messages are walked by recursive code further on, some of it native."""
+
+_AT = re.compile(r" - at `\$\.?([^`]*)`$")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+
+
+def decode_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in ``body``.
+
+    Raises:
+        RequestError: the body is no JSON, no object, or nested too deeply.
+    """
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError as error:
+        raise _too_deep() from error
+    except msgspec.DecodeError as error:
+        raise RequestError(f"the body is not valid JSON: {_AT.sub('', str(error))}") from error
+    if not isinstance(value, dict):
+        raise RequestError("the body must be a JSON object")
+    if _is_deeper(value, MAX_DEPTH):
+        raise _too_deep()
+    return value
+
+
+def convert(value: Any, kind: type[T]) -> T:
+    """``value`` as a ``kind``.
+
+    Raises:
+        RequestError: a field is missing or has the wrong type; ``param`` is its path, such as ``tools[0].function``.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(str(error)) from error
+
+
+def _invalid(message: str) -> RequestError:
+    at = _AT.search(message)
+    missing = _MISSING.search(message)
+    path = [match[1] for match in (at, missing) if match]
+    param = ".".join(path) or None
+    reason = _AT.sub("", message)
+    return RequestError(f"{reason[0].lower()}{reason[1:]}" + (f" at `{param}`" if param else ""), param=param)
+
+
+def _too_deep() -> RequestError:
+    return RequestError(f"the body is nested more than {MAX_DEPTH} levels deep")
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [child for node in level for child in _children(node) if isinstance(child, (dict, list))]
+        if not level:
+            return False
+    return True
+
+
+def _children(node: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return node.values() if isinstance(node, dict) else node

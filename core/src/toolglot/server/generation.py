@@ -1,0 +1,180 @@
+"""From a request to events: the part of serving that every API shares."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
+from toolglot.errors import EngineError
+from toolglot.events import Event, Finish, Message, MessageBuilder
+from toolglot.parser import Parser
+from toolglot.prompts import PromptRenderer
+from toolglot.requests import Output, Request
+from toolglot.server.plain import PlainText
+from toolglot.server.stops import StopStrings
+from toolglot.tokens import Detokenizer, Piece
+from toolglot.vocabulary import special_token_ids
+
+
+class Prepared(Struct, frozen=True):
+    """A request whose prompt is made."""
+
+    request: Request
+    prompt: tuple[int, ...]
+
+
+class Generator:
+    """Makes prompts, grammars and generations for one served model."""
+
+    def __init__(self, *, engine: Engine, tokenizer: Any, prompts: PromptRenderer, parser: Parser | None) -> None:
+        self.engine = engine
+        self.parser = parser or PlainText()
+        self._tokenizer = tokenizer
+        self._prompts = prompts
+        self._reasons = self.parser.reasons_in(prompts.template)
+        self._hidden = special_token_ids(tokenizer) - self.parser.marker_ids
+        self._rendering = asyncio.Lock()
+
+    @property
+    def has_parser(self) -> bool:
+        return not isinstance(self.parser, PlainText)
+
+    @property
+    def info(self) -> ModelInfo:
+        return self.engine.info
+
+    async def prepare(self, request: Request) -> Prepared:
+        """Render the prompt, and find out from it how the reply may begin.
+
+        Raises:
+            RequestError: the template refuses the conversation.
+        """
+        request = self.parser.adjust(request)
+        async with self._rendering:  # tokenizers do not promise that two threads may use them at once
+            prompt = await asyncio.to_thread(self._prompts.render, request)
+        reasoning = self.parser.prompt_reasoning(prompt.text)
+        request = replace(
+            request, reasoning_open=reasoning == "open", may_reason=self._reasons and reasoning != "closed"
+        )
+        return Prepared(request, prompt.token_ids)
+
+    async def begin(self, prepared: Prepared, sampling: SamplingParams, stops: Sequence[str] = ()) -> Generation:
+        """Compile the grammar, where there is one. Nothing runs before the generation is iterated.
+
+        Raises:
+            GrammarError: a tool's schema cannot be compiled.
+        """
+        tag = self.parser.constrain(prepared.request)
+        constraint = None if tag is None else await self.engine.compile(tag)
+        request = replace(prepared.request, constrained=tag is not None)
+        return Generation(self, Prepared(request, prepared.prompt), sampling, constraint, stops)
+
+    def detokenizer(self, request: Request) -> Detokenizer:
+        """A new detokenizer for one reply."""
+        hidden = self._hidden if request.skip_special_tokens else frozenset()
+        return Detokenizer(self._tokenizer, hidden=hidden)
+
+
+class Generation:
+    """One reply. Use one of :meth:`events` and :meth:`read`, once; the counts are right when it has ended."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        prepared: Prepared,
+        sampling: SamplingParams,
+        constraint: Constraint | None,
+        stops: Sequence[str],
+    ) -> None:
+        self.request = prepared.request
+        self.prompt_tokens = len(prepared.prompt)
+        self.completion_tokens = 0
+        """Tokens of the reply so far; a stop token is not counted."""
+        self.finish: Finish = "stop"
+        self._generator = generator
+        self._prompt = prepared.prompt
+        self._sampling = sampling
+        self._constraint = constraint
+        self._stops = stops
+        self._builder = MessageBuilder()
+
+    @property
+    def message(self) -> Message:
+        """What :meth:`events` has told so far, added up."""
+        return self._builder.message()
+
+    async def events(self) -> AsyncGenerator[list[Event], None]:
+        """The events of each step, perhaps none, until a stop string or the end. Closing it cancels the generation.
+
+        Raises:
+            EngineError: generation failed, or the queue is full.
+        """
+        async with aclosing(self._steps()) as steps:
+            async for events in steps:
+                for event in events:
+                    self._builder.add(event)
+                yield events
+
+    async def read(self) -> Message:
+        """The whole reply.
+
+        Raises:
+            EngineError: generation failed, or the queue is full.
+        """
+        if self._stops:  # content must be known while it is generated
+            async with aclosing(self.events()) as steps:
+                async for _ in steps:
+                    pass
+            return self.message
+        async with aclosing(self._pieces()) as pieces:
+            output = _joined([piece async for piece in pieces])
+        return self._generator.parser.read(replace(output, finish=self.finish), self.request)
+
+    async def _steps(self) -> AsyncGenerator[list[Event], None]:
+        stream = self._generator.parser.start(self.request)
+        stops = StopStrings(self._stops)
+        async with aclosing(self._pieces()) as pieces:
+            async for piece in pieces:
+                yield stops.filter(stream.feed(piece.text, piece.token_ids, piece.marks))
+                if stops.hit:
+                    self.finish = "stop"
+                    return
+        yield [*stops.filter(stream.finish(self.finish)), *stops.flush()]
+        if stops.hit:
+            self.finish = "stop"
+
+    async def _pieces(self) -> AsyncGenerator[Piece, None]:
+        detokenizer = self._generator.detokenizer(self.request)
+        async with aclosing(self._submit()) as deltas:
+            async for delta in deltas:
+                self.completion_tokens += len(delta.token_ids)
+                yield detokenizer.feed(delta.token_ids)
+                if delta.finish is not None:
+                    self.finish = delta.finish
+                    break
+            else:
+                raise EngineError("the engine ended this reply without saying why")
+        if self.finish == "abort":
+            raise EngineError("the server gave this reply up")
+        yield detokenizer.finish()
+
+    def _submit(self) -> AsyncGenerator[TokenDelta, None]:
+        deltas = self._generator.engine.submit(self._prompt, self._sampling, self._constraint)
+        return cast("AsyncGenerator[TokenDelta, None]", deltas)  # the protocol promises `aclose`
+
+
+def _joined(pieces: Sequence[Piece]) -> Output:
+    ids: list[int] = []
+    marks: list[tuple[int, int]] = []
+    length = 0
+    for piece in pieces:
+        ids += piece.token_ids
+        marks += [(length + offset, token) for offset, token in piece.marks]
+        length += len(piece.text)
+    return Output("".join(piece.text for piece in pieces), tuple(ids), tuple(marks))

@@ -1,0 +1,35 @@
+"""The names under which the model is served."""
+
+from __future__ import annotations
+
+import time
+
+from toolglot.engine.protocol import ModelInfo
+from toolglot.server.config import ServerConfig
+from toolglot.server.errors import ApiError
+from toolglot.server.protocol import ModelCard, ModelList
+
+
+class ServedModels:
+    """One model, with each of its names."""
+
+    def __init__(self, config: ServerConfig, info: ModelInfo) -> None:
+        created = int(time.time())
+        names = config.served_model_names or (info.name,)
+        self._cards = {name: ModelCard(name, created, info.name, info.max_model_len) for name in names}
+
+    def check(self, name: str) -> ModelCard:
+        """The card of ``name``.
+
+        Raises:
+            ApiError: no such model is served (404).
+        """
+        card = self._cards.get(name)
+        if card is None:
+            message = f"the model {name!r} is not served here; there is {', '.join(map(repr, self._cards))}"
+            raise ApiError(404, message, param="model", code="model_not_found")
+        return card
+
+    def list(self) -> ModelList:
+        """All names."""
+        return ModelList(tuple(self._cards.values()))

@@ -1,0 +1,45 @@
+"""What a whole reply and the chunks of a streamed one have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, Struct, UnsetType
+
+from toolglot.events import Call, Finish
+from toolglot.server.generation import Generation
+from toolglot.server.protocol import CallNote, Extension, FinishReason, Usage
+
+
+class Reply(Struct, frozen=True):
+    """The identity of a reply, and what of it is shown."""
+
+    id: str
+    created: int
+    """Seconds since 1970."""
+    model: str
+    include_reasoning: bool = True
+    include_usage: bool = False
+    extensions: bool = True
+    parallel_refused: bool = False
+    """The client wants one call at most, and no grammar sees to it."""
+
+    def extension(self, calls: Sequence[Call]) -> Extension | UnsetType:
+        """The member ``toolglot``, where there is something to say and the operator wants it said."""
+        if not calls or not self.extensions:
+            return UNSET
+        notes = tuple(CallNote(call.outcome, call.repairs) for call in calls)
+        return Extension(notes, "not_enforced" if self.parallel_refused and len(notes) > 1 else UNSET)
+
+
+def finish_reason(finish: Finish, calls: int) -> FinishReason:
+    """``length`` wins; otherwise a call makes it ``tool_calls``, whoever asked for the call."""
+    if finish == "length":
+        return "length"
+    return "tool_calls" if calls else "stop"
+
+
+def usage(generation: Generation) -> Usage:
+    """The token counts of a generation that has ended."""
+    prompt, completion = generation.prompt_tokens, generation.completion_tokens
+    return Usage(prompt, completion, prompt + completion)

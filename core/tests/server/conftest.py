@@ -1,0 +1,274 @@
+"""A real server on a free port, in front of an engine that replays what a test wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import openai
+import pytest
+import uvicorn
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+import toolglot
+from toolglot.engine.protocol import ModelInfo, SamplingParams, TokenDelta
+from toolglot.errors import GrammarError, QueueFullError
+from toolglot.prompts import PromptRenderer
+from toolglot.server import ServerConfig, create_app
+from toolglot.structural_tag import StructuralTag
+
+SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|note|>")
+MARKERS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
+TEMPLATE = """\
+{%- if tools %}<|im_start|>system
+Tools:{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}<|im_end|>
+{% endif %}
+{%- for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content or '' }}
+{%- for call in message.tool_calls or [] %}
+<tool_call>
+{{ call.function | tojson }}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% if effort is defined %}{{ raise_exception('effort ' ~ effort) }}{% endif %}
+{%- if reasoning_effort is defined %}effort: {{ reasoning_effort }}
+{% endif %}
+{%- if enable_thinking is defined and not enable_thinking %}<think>
+
+</think>
+
+{% endif %}
+{%- if enable_thinking is defined and enable_thinking %}<think>
+{% endif %}
+{%- endif %}"""
+MAX_MODEL_LEN = 6000
+MODEL = "scripted"
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
+@dataclass
+class Script:
+    """One reply: its tokens a step at a time, and what happens around them."""
+
+    steps: Sequence[tuple[int, ...]]
+    finish: str | None = "stop"
+    delay: float = 0.0
+    error: Exception | None = None
+
+
+@dataclass
+class ScriptedEngine:
+    """Replays scripts, in the order in which they were written; the last one again and again."""
+
+    tokenizer: Any
+    scripts: list[Script] = field(default_factory=list)
+    prompts: list[tuple[int, ...]] = field(default_factory=list)
+    samplings: list[SamplingParams] = field(default_factory=list)
+    tags: list[StructuralTag] = field(default_factory=list)
+    constraints: list[Any] = field(default_factory=list)
+    full: bool = False
+    refusal: GrammarError | None = None
+    running: int = 0
+    yielded: int = 0
+    started: int = 0
+    stopped: int = 0
+
+    def reset(self) -> None:
+        self.scripts, self.prompts, self.samplings, self.tags, self.constraints = [], [], [], [], []
+        self.full, self.refusal, self.yielded = False, None, 0
+
+    def say(self, text: str, *, each: int = 1, **rest: Any) -> None:
+        """Reply with ``text``, ``each`` tokens a step."""
+        ids = self.tokenizer.encode(text, add_special_tokens=False)
+        steps = [tuple(ids[at : at + each]) for at in range(0, len(ids), each)]
+        self.scripts.append(Script(steps, **rest))
+
+    @property
+    def prompt(self) -> str:
+        return self.tokenizer.decode(self.prompts[-1])
+
+    @property
+    def info(self) -> ModelInfo:
+        stop = self.tokenizer.convert_tokens_to_ids("<|im_end|>")
+        return ModelInfo(
+            name=MODEL, max_model_len=MAX_MODEL_LEN, vocab_size=len(self.tokenizer), stop_token_ids=frozenset({stop})
+        )
+
+    async def start(self) -> None:
+        self.started += 1
+
+    async def stop(self) -> None:
+        self.stopped += 1
+
+    async def compile(self, tag: StructuralTag) -> StructuralTag:
+        await asyncio.sleep(0)
+        self.tags.append(tag)
+        if self.refusal is not None:
+            raise self.refusal
+        return tag
+
+    def submit(
+        self, prompt: Sequence[int], sampling: SamplingParams, constraint: Any = None
+    ) -> AsyncIterator[TokenDelta]:
+        if self.full:
+            raise QueueFullError(retry_after=3)
+        self.prompts.append(tuple(prompt))
+        self.samplings.append(sampling)
+        self.constraints.append(constraint)
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        return self._replay(script, sampling.max_tokens)
+
+    async def _replay(self, script: Script, room: int) -> AsyncIterator[TokenDelta]:
+        self.running += 1
+        try:
+            for step in script.steps:
+                await asyncio.sleep(script.delay)
+                self.yielded += 1
+                if len(step) >= room:
+                    yield TokenDelta(step[:room], "length")
+                    return
+                room -= len(step)
+                yield TokenDelta(step)
+            await asyncio.sleep(script.delay)
+            if script.error is not None:
+                raise script.error
+            if script.finish is not None:
+                yield TokenDelta((), script.finish)
+        finally:
+            self.running -= 1
+
+
+@dataclass
+class Served:
+    """A running server, and ways to talk to it."""
+
+    url: str
+    engine: ScriptedEngine
+    client: openai.OpenAI
+    http: httpx.Client
+
+    def post(self, body: Any = None, **fields: Any) -> httpx.Response:
+        """A raw chat request; ``body`` as bytes goes as it is."""
+        if body is None:
+            body = {"model": MODEL, "messages": [{"role": "user", "content": "Hi"}], **fields}
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.http.post("/v1/chat/completions", content=content, headers={"Content-Type": "application/json"})
+
+    def chunks(self, **fields: Any) -> list[dict[str, Any]]:
+        """The chunks of a streamed reply, off the wire; checks the framing."""
+        response = self.post(stream=True, **fields)
+        assert response.status_code == 200, response.text
+        assert response.headers["content-type"].startswith("text/event-stream")
+        *events, end = response.text.split("\n\n")
+        assert end == ""
+        assert events[-1] == "data: [DONE]"
+        assert all(event.startswith("data: ") for event in events)
+        return [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
+
+    def chat(self, **fields: Any) -> Any:
+        """A reply through the official client."""
+        fields = {"messages": [{"role": "user", "content": "Hi"}], **fields}
+        return self.client.chat.completions.create(model=MODEL, **fields)
+
+    def wait_idle(self, seconds: float = 5.0) -> None:
+        """Wait until no request holds a slot."""
+        end = time.monotonic() + seconds
+        while self.engine.running and time.monotonic() < end:
+            time.sleep(0.01)
+        assert self.engine.running == 0
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> PreTrainedTokenizerFast:
+    """A token a byte, with the markers of ChatML and of tool calls."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    inner = Tokenizer(models.BPE(vocab={char: number for number, char in enumerate(alphabet)}, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    inner.add_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])
+    inner.add_tokens([AddedToken(text, special=False, normalized=False) for text in MARKERS])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner, eos_token="<|im_end|>", clean_up_tokenization_spaces=False
+    )
+
+
+@pytest.fixture(scope="session")
+def serving(tokenizer) -> Iterator[Callable[..., Served]]:
+    """``serving(parser="hermes", **config)``: a server with that configuration, one for the whole session."""
+    running: dict[str, tuple[Served, Callable[[], None]]] = {}
+
+    def get(parser: str | None = "hermes", **config: Any) -> Served:
+        key = repr((parser, sorted(config.items())))
+        if key not in running:
+            config = {"enable_auto_tool_choice": parser is not None, **config}
+            running[key] = start(parser, ServerConfig(**config))
+        served = running[key][0]
+        served.engine.reset()
+        return served
+
+    def start(parser: str | None, config: ServerConfig) -> tuple[Served, Callable[[], None]]:
+        engine = ScriptedEngine(tokenizer)
+        app = create_app(
+            config,
+            engine=engine,
+            tokenizer=tokenizer,
+            prompts=PromptRenderer(tokenizer, chat_template=TEMPLATE),
+            parser=None if parser is None else toolglot.load_parser(parser, tokenizer=tokenizer),
+        )
+        url, stop = _run(app)
+        key = config.api_key or "none"
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+        http = httpx.Client(base_url=url, timeout=10, headers={"Authorization": f"Bearer {key}"})
+
+        def close() -> None:
+            client.close()
+            http.close()
+            stop()
+            assert engine.started == engine.stopped == 1
+
+        return Served(url, engine, client, http), close
+
+    yield get
+    for _, close in running.values():
+        close()
+
+
+@pytest.fixture
+def served(serving) -> Served:
+    return serving()
+
+
+def _run(app: Any) -> tuple[str, Callable[[], None]]:
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.005)
+
+    def stop() -> None:
+        server.should_exit = True
+        thread.join(timeout=10)
+        listener.close()
+        assert not thread.is_alive()
+
+    return f"http://127.0.0.1:{listener.getsockname()[1]}", stop

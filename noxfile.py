@@ -1,0 +1,105 @@
+"""What one does with this repository, one session a job: ``nox -s demo``, ``nox -s tests``, ``nox -s lint`` …
+
+Needs Python 3.11+ and nox. Plugins are found by looking: a new folder under plugins/ needs no line here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.sessions = ["tests"]
+nox.options.reuse_venv = "yes"
+
+ROOT = Path(__file__).parent
+PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+PLUGINS = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/pyproject.toml"))
+PLUGIN_MODULES = sorted(path.name for path in (ROOT / "plugins").glob("*/src/*") if path.is_dir() and path.suffix == "")
+SOURCES = ["core/src", "templates/src", *(f"plugins/{name}/src" for name in PLUGINS)]
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install what pip would take as arguments, within constraints.txt."""
+    session.install("-c", "constraints.txt", *requirements)
+
+
+def install_workspace(session: nox.Session, extras: str, *groups: str) -> None:
+    """Install every package of this repository in editable mode, and the named dependency groups."""
+    paths = [f"core[{extras}]", "templates", *(f"plugins/{name}" for name in PLUGINS)]
+    editable = [word for path in paths for word in ("-e", path)]
+    install(session, *editable, *nox.project.dependency_groups(PROJECT, *groups))
+
+
+def build_wheels(session: nox.Session, folder: Path, *packages: str) -> list[str]:
+    """Build wheels of ``packages`` (folders) into ``folder``, which is emptied first, and return their paths."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for package in packages:
+        session.run("python", "-m", "build", "--wheel", "--outdir", str(folder), package, silent=True)
+    return sorted(str(wheel) for wheel in folder.glob("*.whl"))
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Serve the demo model and send it the README's request. ``-- --once``: exit after it."""
+    install_workspace(session, "engine,grammar,server", "demo")
+    session.run("python", "examples/demo.py", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests of core, plugins and templates; arguments after ``--`` go to pytest."""
+    install_workspace(session, "engine,grammar,server,testing", "tests", "demo")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style, types and import contracts."""
+    install_workspace(session, "engine,grammar,server,testing", "lint")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy", *SOURCES, env={"MYPYPATH": os.pathsep.join(SOURCES)})
+    session.run("lint-imports", "--config", str(import_contracts(Path(session.create_tmp()))))
+
+
+@nox.session(reuse_venv=False)
+@nox.parametrize("plugin", PLUGINS, ids=PLUGINS)
+def alone(session: nox.Session, plugin: str) -> None:
+    """One plugin's tests, with the built wheels of core and of that plugin only."""
+    install(session, "build")
+    wheels = build_wheels(session, Path(session.create_tmp()) / "wheels", "core", f"plugins/{plugin}")
+    install(session, *wheels, *nox.project.dependency_groups(PROJECT, "plugin-tests"))
+    session.run("pytest", f"plugins/{plugin}", *session.posargs)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Wheels and source archives of every package, in dist/."""
+    install(session, "build")
+    for package in ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]:
+        session.run("python", "-m", "build", "--outdir", "dist", package)
+
+
+def import_contracts(folder: Path) -> Path:
+    """Write the import contracts of pyproject.toml with every plugin added to them, and return the file."""
+    settings = PROJECT["tool"]["importlinter"]
+    settings["root_packages"] += PLUGIN_MODULES
+    contracts = settings.pop("contracts")
+    contracts[0]["forbidden_modules"] += PLUGIN_MODULES
+    lines = ["[tool.importlinter]", *_toml(settings)]
+    for contract in contracts:
+        lines += ["[[tool.importlinter.contracts]]", *_toml(contract)]
+    path = folder / "contracts.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _toml(table: dict[str, object]) -> list[str]:
+    """The lines of a flat table: its values are written alike in JSON and in TOML."""
+    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]

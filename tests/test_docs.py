@@ -1,0 +1,154 @@
+"""The documentation says what the code does: examples run, and flags, hooks and outcomes are all there and all real."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple, get_args
+
+import pytest
+
+from toolglot import hookspecs
+from toolglot.cli import COMMANDS, argument_parser
+from toolglot.events import Outcome, Repair
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS_SERVER = "<!-- needs the demo server -->\n"
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+class Example(NamedTuple):
+    """A Python block of a page, and the output that the page promises for it."""
+
+    page: str
+    line: int
+    code: str
+    output: str | None
+    needs_server: bool
+
+
+def examples(page: Path) -> list[Example]:
+    text = page.read_text()
+    blocks = list(BLOCK.finditer(text))
+    found = []
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if block[1] == "python":
+            follows = after is not None and after[1] == "output" and not text[block.end() : after.start()].strip()
+            line = text.count("\n", 0, block.start()) + 2
+            needs_server = text[: block.start()].endswith(NEEDS_SERVER)
+            found.append(Example(page.name, line, block[2], after[2] if follows else None, needs_server))
+    return found
+
+
+EXAMPLES = [example for page in PAGES for example in examples(page)]
+
+
+def run(example: Example) -> None:
+    code = compile("\n" * (example.line - 1) + example.code, example.page, "exec")
+    exec(code, {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize(
+    "example", [e for e in EXAMPLES if not e.needs_server], ids=lambda e: f"{e.page}:{e.line}"
+)
+def test_an_example_prints_what_the_page_says(example: Example, capsys: pytest.CaptureFixture[str]) -> None:
+    run(example)
+
+    assert example.output is not None, "an example shows its output"
+    assert capsys.readouterr().out == example.output
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.needs_server], ids=lambda e: f"{e.page}:{e.line}")
+def test_an_example_with_a_server_prints_what_the_page_says(
+    example: Example, demo_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", demo_server)
+
+    run(example)
+
+    assert capsys.readouterr().out == example.output
+
+
+def test_the_readme_shows_the_example_that_the_demo_runs() -> None:
+    codes = [example.code for example in examples(ROOT / "README.md")]
+
+    assert codes == [(ROOT / "examples/weather.py").read_text()]
+
+
+def test_every_hook_is_documented_with_its_arguments() -> None:
+    headings = re.findall(r"^## `(\w+\(.*\))`$", (ROOT / "docs/hooks.md").read_text(), re.MULTILINE)
+
+    assert headings == [
+        f"{name}({', '.join(inspect.signature(hook).parameters)})"
+        for name, hook in vars(hookspecs).items()
+        if hasattr(hook, f"{hookspecs.PROJECT}_spec")
+    ]
+
+
+def flags(command: ModuleType) -> dict[str, object]:
+    """The flags of a command, with their defaults."""
+    word = command.__name__.rpartition(".")[2]
+    parser = argument_parser().parse_known_args([word])[0].parser
+    actions = parser._option_string_actions
+    return {flag: action.default for flag, action in actions.items() if flag not in ("-h", "--help")}
+
+
+def section(command: ModuleType) -> str:
+    """What docs/cli.md says about a command."""
+    word = command.__name__.rpartition(".")[2]
+    sections = re.split(r"^## `toolglot ", (ROOT / "docs/cli.md").read_text(), flags=re.MULTILINE)
+    return next(text for text in sections if re.match(rf"{word}\b", text))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_the_flags_of_a_command_are_documented_and_no_others(command: ModuleType) -> None:
+    named = set(re.findall(r"`(--[\w-]+)", section(command)))
+
+    assert set(flags(command)) <= named
+    assert named - set(flags(command)) <= {"--enable-auto-tool-choice", "--help"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_defaults_are_documented(command: ModuleType) -> None:
+    text = section(command)
+    for flag, default in flags(command).items():
+        if isinstance(default, str | int) and not isinstance(default, bool):
+            row = next(line for line in text.splitlines() if line.startswith(f"| `{flag}"))
+            assert f"| `{default}` |" in row
+
+
+def command_lines() -> list[str]:
+    found = [m for page in PAGES for m in re.findall(r"^(?:    \$ |)(?:.* \| )?(toolglot \w.*)$", page.read_text(), re.MULTILINE)]
+    return [line for line in found if line.split()[1] in {c.__name__.rpartition(".")[2] for c in COMMANDS}]
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_a_command_line_on_a_page_is_one_that_toolglot_takes(line: str) -> None:
+    _, unknown = argument_parser().parse_known_args(shlex.split(line, comments=True)[1:])
+
+    assert unknown == []
+
+
+@pytest.mark.parametrize("word", [*get_args(Outcome), *get_args(Repair)])
+def test_every_outcome_and_repair_is_documented(word: str) -> None:
+    assert f"`{word}`" in (ROOT / "docs/server.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_entry_points_on_the_page_are_those_of_the_plugin() -> None:
+    blocks = BLOCK.findall((ROOT / "docs/discovery.md").read_text())
+    shown = [text for language, text in blocks if language == "toml"]
+
+    assert shown
+    assert all(text in (ROOT / "plugins/hermes/pyproject.toml").read_text() for text in shown)
