@@ -11,51 +11,53 @@ from typing import NamedTuple, get_args
 
 import pytest
 
-from toolglot import hookspecs
-from toolglot.cli import COMMANDS, argument_parser
+from toolglot import hookspecs, plugins
+from toolglot.cli import COMMANDS, argument_parser, main
 from toolglot.events import Outcome, Repair
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS_SERVER = "<!-- needs the demo server -->\n"
+EXAMPLE = re.compile(
+    r"^(?P<kind>[^\n]*)\n```python\n(?P<code>.*?)^```$(?:\n\n```output\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+NEEDS_SERVER, PLUGIN_FILE = "<!-- needs the demo server -->", "<!-- a plugin file -->"
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 class Example(NamedTuple):
-    """A Python block of a page, and the output that the page promises for it."""
+    """A Python block of a page, the comment before it, and the output that the page promises for it."""
 
     page: str
     line: int
     code: str
     output: str | None
-    needs_server: bool
+    kind: str
 
 
 def examples(page: Path) -> list[Example]:
     text = page.read_text()
-    blocks = list(BLOCK.finditer(text))
-    found = []
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-        if block[1] == "python":
-            follows = after is not None and after[1] == "output" and not text[block.end() : after.start()].strip()
-            line = text.count("\n", 0, block.start()) + 2
-            needs_server = text[: block.start()].endswith(NEEDS_SERVER)
-            found.append(Example(page.name, line, block[2], after[2] if follows else None, needs_server))
-    return found
+    return [
+        Example(page.name, text.count("\n", 0, match.start("code")), match["code"], match["output"], match["kind"])
+        for match in EXAMPLE.finditer(text)
+    ]
 
 
-EXAMPLES = [example for page in PAGES for example in examples(page)]
+def of_kind(kind: str) -> list[Example]:
+    return [example for page in PAGES for example in examples(page) if example.kind == kind]
+
+
+def name(example: Example) -> str:
+    return f"{example.page}:{example.line}"
 
 
 def run(example: Example) -> None:
-    code = compile("\n" * (example.line - 1) + example.code, example.page, "exec")
+    code = compile("\n" * example.line + example.code, example.page, "exec")
     exec(code, {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize(
-    "example", [e for e in EXAMPLES if not e.needs_server], ids=lambda e: f"{e.page}:{e.line}"
-)
+@pytest.mark.parametrize("example", of_kind(""), ids=name)
 def test_an_example_prints_what_the_page_says(example: Example, capsys: pytest.CaptureFixture[str]) -> None:
     run(example)
 
@@ -64,7 +66,7 @@ def test_an_example_prints_what_the_page_says(example: Example, capsys: pytest.C
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.needs_server], ids=lambda e: f"{e.page}:{e.line}")
+@pytest.mark.parametrize("example", of_kind(NEEDS_SERVER), ids=name)
 def test_an_example_with_a_server_prints_what_the_page_says(
     example: Example, demo_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,6 +75,22 @@ def test_an_example_with_a_server_prints_what_the_page_says(
     run(example)
 
     assert capsys.readouterr().out == example.output
+
+
+@pytest.mark.parametrize("example", of_kind(PLUGIN_FILE), ids=name)
+def test_a_plugin_file_on_a_page_can_be_loaded(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plugins, "_files", {})
+    text = (ROOT / "docs" / example.page).read_text()
+    shown = next(block for block in BLOCK.finditer(text, text.index(example.code)) if block[1] == "output")
+    written, command = re.findall(r"^    \$ (.*)$", text[: shown.start()], re.MULTILINE)[-2:]
+    Path("actions.py").write_text(example.code)
+    Path("output.txt").write_text(shlex.split(written)[1] + "\n")
+
+    assert main(shlex.split(command)[1:]) == 0
+    assert re.sub(r"call_\w{24}", "call_…", capsys.readouterr().out) == shown[2]
 
 
 def test_the_readme_shows_the_example_that_the_demo_runs() -> None:
@@ -124,7 +142,11 @@ def test_defaults_are_documented(command: ModuleType) -> None:
 
 
 def command_lines() -> list[str]:
-    found = [m for page in PAGES for m in re.findall(r"^(?:    \$ |)(?:.* \| )?(toolglot \w.*)$", page.read_text(), re.MULTILINE)]
+    found = [
+        m
+        for page in PAGES
+        for m in re.findall(r"^(?:    \$ |)(?:.* \| )?(toolglot \w.*)$", page.read_text(), re.MULTILINE)
+    ]
     return [line for line in found if line.split()[1] in {c.__name__.rpartition(".")[2] for c in COMMANDS}]
 
 

@@ -37,7 +37,7 @@ def test_requirements_agree(installed: Path) -> None:
     assert output_of(installed / "pip", "check") == "No broken requirements found.\n"
 
 
-def test_the_library_imports_no_heavy_package(installed: Path) -> None:
+def test_the_library_imports_no_heavy_package(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = """if True:
         import sys, time
         began = time.perf_counter()
@@ -50,7 +50,8 @@ def test_the_library_imports_no_heavy_package(installed: Path) -> None:
         [installed / "python", "-c", code], capture_output=True, encoding="utf-8", cwd=installed, check=True
     )
 
-    print(ended.stderr)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{ended.stderr}")  # for information: how long a machine takes is no property of the code
     assert ended.stdout == "hermes\n[]\n"
 
 
@@ -73,7 +74,9 @@ def test_a_raw_output_is_parsed(installed: Path) -> None:
 
 
 def test_the_server_says_what_it_needs(installed: Path) -> None:
-    ended = subprocess.run([installed / "toolglot", "serve"], capture_output=True, text=True, cwd=installed, check=False)
+    ended = subprocess.run(
+        [installed / "toolglot", "serve"], capture_output=True, text=True, cwd=installed, check=False
+    )
 
     assert ended.returncode == 2
     assert "pip install 'toolglot[engine,grammar,server]'" in ended.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -82,19 +83,43 @@ class Parser:
         """The ids of the tokens that are markers of the format: they stay in the text that the parser reads."""
         return getattr(self.plugin, "marker_ids", frozenset())
 
-    def parse(self, text: str, *, token_ids: Sequence[int] | None = None, finish_reason: Finish = "stop", **context: Any) -> Message:
-        """Read a whole output.
+    def parse(
+        self,
+        text: str,
+        *,
+        tools: Iterable[ToolLike] = (),
+        tool_choice: Any = "auto",
+        token_ids: Sequence[int] | None = None,
+        reasoning_open: bool = False,
+        earlier_calls: int = 0,
+        constrained: bool = False,
+        finish_reason: Finish = "stop",
+        **fields: Any,
+    ) -> Message:
+        """Read a whole output; ``token_ids`` are its tokens. The context is that of :meth:`stream`."""
+        request = _request(tools, tool_choice, reasoning_open, earlier_calls, constrained, fields)
+        return self.read(Output(text, tuple(token_ids or ()), finish=finish_reason), request)
 
-        ``token_ids`` are the tokens of the whole text. ``context`` is that of :func:`request_of`.
+    def stream(
+        self,
+        *,
+        tools: Iterable[ToolLike] = (),
+        tool_choice: Any = "auto",
+        reasoning_open: bool = False,
+        earlier_calls: int = 0,
+        constrained: bool = False,
+        **fields: Any,
+    ) -> Stream:
+        """Begin to read an output that arrives in pieces.
+
+        ``tools`` and ``tool_choice`` are in OpenAI's form; ``reasoning_open``: the prompt opened the reasoning;
+        ``earlier_calls``: how many calls the conversation holds; ``constrained``: the output is written under the parser's
+        structural tag; ``fields``: other fields of :class:`~toolglot.requests.Request`.
 
         Raises:
             RequestError: a tool or the tool choice is not of OpenAI's form.
         """
-        return self.read(Output(text, tuple(token_ids or ()), finish=finish_reason), request_of(**context))
-
-    def stream(self, **context: Any) -> Stream:
-        """Begin to read an output that arrives in pieces; ``context`` is that of :func:`request_of`."""
-        return self.start(request_of(**context))
+        return self.start(_request(tools, tool_choice, reasoning_open, earlier_calls, constrained, fields))
 
     def start(self, request: Request) -> Stream:
         """As :meth:`stream`, for a request."""
@@ -119,9 +144,11 @@ class Parser:
         """What the model may write for this request; None: anything."""
         return self._constrain(request)  # type: ignore[no-any-return]  # pluggy's hooks are untyped
 
-    def structural_tag(self, tools: Iterable[ToolLike], tool_choice: Any = "auto", **context: Any) -> StructuralTag | None:
-        """As :meth:`constrain`; ``context`` is that of :func:`request_of`, or fields of Request."""
-        return self.constrain(request_of(tools=tools, tool_choice=tool_choice, **context))
+    def structural_tag(
+        self, tools: Iterable[ToolLike], tool_choice: Any = "auto", *, reasoning_open: bool = False, **fields: Any
+    ) -> StructuralTag | None:
+        """As :meth:`constrain`, from the library's arguments (see :meth:`stream`)."""
+        return self.constrain(_request(tools, tool_choice, reasoning_open, 0, constrained=False, fields=fields))
 
     def render(self, calls: Iterable[Call | Mapping[str, Any]], *, tools: Iterable[ToolLike] = (), vary: int | None = None) -> str:
         """Write calls as the model would; ``vary`` seeds other ways that are read alike.
@@ -146,27 +173,17 @@ class Parser:
         return bool(asked and asked(text))
 
 
-def request_of(
-    *,
-    tools: Iterable[ToolLike] = (),
-    tool_choice: Any = "auto",
-    reasoning_open: bool = False,
-    earlier_calls: int = 0,
-    constrained: bool = False,
-    **fields: Any,
+def _request(
+    tools: Iterable[ToolLike],
+    choice: Any,
+    reasoning_open: bool,  # noqa: FBT001  # passed on from keywords
+    earlier_calls: int,
+    constrained: bool,  # noqa: FBT001  # as above
+    fields: Mapping[str, Any],
 ) -> Request:
-    """A request from the library's arguments.
-
-    ``tools`` and ``tool_choice`` are in OpenAI's form; ``reasoning_open``: the prompt opened the reasoning; ``earlier_calls``:
-    how many calls the conversation holds; ``constrained``: the output was written under the parser's structural tag;
-    ``fields``: other fields of :class:`~toolglot.requests.Request`.
-
-    Raises:
-        RequestError: a tool or the tool choice is not of OpenAI's form.
-    """
     return Request(
         tools=tuple(Tool.from_openai(tool, f"tools[{number}]") for number, tool in enumerate(tools)),
-        tool_choice=_choice(tool_choice),
+        tool_choice=tool_choice(choice),
         reasoning_open=reasoning_open,
         earlier_calls=earlier_calls,
         constrained=constrained,
@@ -174,14 +191,9 @@ def request_of(
     )
 
 
-_choice = tool_choice
-
-
 def _call(value: Call | Mapping[str, Any]) -> Call:
     if isinstance(value, Call):
         return value
-    import json
-
     arguments = value["arguments"]
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return Call(value.get("id", ""), value["name"], text)

@@ -54,14 +54,6 @@ Tools:{% for tool in tools %}
 MAX_MODEL_LEN = 6000
 MODEL = "scripted"
 
-WEATHER = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
-
 
 @dataclass
 class Script:
@@ -156,6 +148,51 @@ class ScriptedEngine:
 
 
 @dataclass
+class Reply:
+    """What a client has in its hands when a reply is over."""
+
+    content: str | None
+    reasoning: str | None
+    calls: list[tuple[str, str]]
+    finish: str
+    usage: dict[str, int] | None
+    extension: dict[str, Any] | None
+
+    @classmethod
+    def of_whole(cls, body: dict[str, Any]) -> Reply:
+        (choice,) = body["choices"]
+        message = choice["message"]
+        functions = [call["function"] for call in message.get("tool_calls", [])]
+        return cls(
+            message["content"],
+            message.get("reasoning_content"),
+            [(function["name"], function["arguments"]) for function in functions],
+            choice["finish_reason"],
+            body["usage"],
+            choice.get("toolglot"),
+        )
+
+    @classmethod
+    def of_chunks(cls, chunks: list[dict[str, Any]]) -> Reply:
+        choices = [choice for chunk in chunks for choice in chunk["choices"]]
+        deltas = [choice["delta"] for choice in choices]
+        calls: list[tuple[str, str]] = []
+        for call in (call for delta in deltas for call in delta.get("tool_calls", [])):
+            if "id" in call:
+                calls.append((call["function"]["name"], ""))
+            name, arguments = calls[call["index"]]
+            calls[call["index"]] = (name, arguments + call["function"]["arguments"])
+        return cls(
+            "".join(delta.get("content", "") for delta in deltas) or None,
+            "".join(delta.get("reasoning_content", "") for delta in deltas) or None,
+            calls,
+            choices[-1]["finish_reason"],
+            chunks[-1]["usage"],
+            choices[-1].get("toolglot"),
+        )
+
+
+@dataclass
 class Served:
     """A running server, and ways to talk to it."""
 
@@ -182,6 +219,23 @@ class Served:
         assert all(event.startswith("data: ") for event in events)
         return [json.loads(event.removeprefix("data: ")) for event in events[:-1]]
 
+    def both(self, **fields: Any) -> Reply:
+        """The reply, asked for whole and streamed, which must be the same."""
+        response = self.post(**fields)
+        assert response.status_code == 200, response.text
+        whole = Reply.of_whole(response.json())
+        assert Reply.of_chunks(self.chunks(stream_options={"include_usage": True}, **fields)) == whole
+        return whole
+
+    def error(self, status: int, **fields: Any) -> dict[str, Any]:
+        """The error of a request that is refused, whole and streamed."""
+        whole, streamed = self.post(**fields), self.post(**{**fields, "stream": True})
+        assert (whole.status_code, streamed.status_code) == (status, status), whole.text
+        assert whole.json() == streamed.json()
+        error = whole.json()["error"]
+        assert error.keys() == {"message", "type", "param", "code"}
+        return error
+
     def chat(self, **fields: Any) -> Any:
         """A reply through the official client."""
         fields = {"messages": [{"role": "user", "content": "Hi"}], **fields}
@@ -193,6 +247,12 @@ class Served:
         while self.engine.running and time.monotonic() < end:
             time.sleep(0.01)
         assert self.engine.running == 0
+
+
+@pytest.fixture
+def weather() -> dict[str, Any]:
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    return {"type": "function", "function": {"name": "get_weather", "parameters": parameters}}
 
 
 @pytest.fixture(scope="session")

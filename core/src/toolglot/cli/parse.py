@@ -53,15 +53,15 @@ def add(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     parser = reading.parser_of(arguments, reasoning=arguments.reasoning_parser)
-    tools = reading.read_tools(arguments.tools)
+    text = reading.read_text(arguments.file, "raw output")
+    tools = reading.called_tools(parser, text) if arguments.tools is None else reading.read_tools(arguments.tools)
     stream = parser.stream(
         tools=tools,
         tool_choice=_tool_choice(arguments.tool_choice),
         reasoning_open=arguments.reasoning_open,
         constrained=arguments.constrained,
     )
-    pieces = arguments.chunks(reading.read_text(arguments.file, "raw output"))
-    for event in _events(stream, pieces, arguments.finish_reason):
+    for event in _events(stream, arguments.chunks(text), arguments.finish_reason):
         if arguments.events:
             print(msgspec.json.encode(event).decode(), flush=True)
     if not arguments.events:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -10,17 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolglot.cli.arguments import UsageError, did_you_mean
-from toolglot.errors import RequestError, UnknownParserError
+from toolglot.errors import DuplicateParserError, RequestError, UnknownParserError
 
 if TYPE_CHECKING:
     from toolglot.cli.arguments import ArgumentParser
     from toolglot.parser import Parser
+
+logger = logging.getLogger("toolglot")
 
 
 def add_parser_flags(parser: ArgumentParser) -> None:
     parser.add_argument("--tool-call-parser", metavar="NAME", help="the parser; `toolglot parsers` lists the installed")
     parser.add_argument(
         "--tool-parser-plugin", metavar="FILE", action="append", default=[], help="a Python file that defines parsers"
+    )
+    parser.add_argument(
+        "--replace-parser", action="store_true", help="such a file may replace an installed parser of the same name"
     )
 
 
@@ -29,12 +35,21 @@ def add_input_flags(parser: ArgumentParser, what: str) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", default="-", help=f"{what} (default: standard input)")
 
 
-def load_plugin_files(paths: Sequence[str]) -> None:
-    """Load each ``--tool-parser-plugin`` file. Raises PluginError."""
+def load_plugin_files(paths: Sequence[str], *, replace: bool) -> None:
+    """Load each ``--tool-parser-plugin`` file, and say which parsers it replaces. Raises PluginError, UsageError."""
     from toolglot import plugins
 
     for path in paths:
-        plugins.load_file(path)
+        before = {parser.name: f"{parser.distribution} {parser.version}" for parser in plugins.installed()}
+        try:
+            names = plugins.load_file(path, replace=replace)
+        except DuplicateParserError as error:
+            raise UsageError(
+                f"plugin file {path} registers {error.name!r}, which {before[error.name]} has too; "
+                "give it another name, or pass --replace-parser"
+            ) from error
+        for name in before.keys() & names:
+            logger.warning("parser %r of %s replaces the one of %s", name, path, before[name])
 
 
 def load_parser(name: str | None, **context: Any) -> Parser:
@@ -52,7 +67,7 @@ def load_parser(name: str | None, **context: Any) -> Parser:
 
 def parser_of(arguments: Namespace, **context: Any) -> Parser:
     """The parser that the flags of :func:`add_parser_flags` name."""
-    load_plugin_files(arguments.tool_parser_plugin)
+    load_plugin_files(arguments.tool_parser_plugin, replace=arguments.replace_parser)
     return load_parser(arguments.tool_call_parser, **context)
 
 
@@ -71,6 +86,16 @@ def read_tools(path: str | None) -> tuple[Any, ...]:
         except RequestError as error:
             raise UsageError(f"tools file {path}: {error}") from error
     return tuple(tools)
+
+
+def called_tools(parser: Parser, text: str) -> tuple[Any, ...]:
+    """Each name that an output calls, as a tool without a schema: for when nobody says which tools were offered."""
+    message = parser.parse(text, tools=[_tool("any")])
+    return tuple(_tool(name) for name in sorted({"any"} | {call.name for call in message.tool_calls}))
+
+
+def _tool(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name}}
 
 
 def read_json(path: str, what: str) -> Any:

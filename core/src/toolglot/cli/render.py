@@ -38,6 +38,9 @@ def read_calls(path: str) -> list[dict[str, Any]]:
     """The calls in the JSON file ``path``. Raises UsageError."""
     value = reading.read_json(path, "calls")
     calls = value.get("tool_calls") if isinstance(value, dict) else value
-    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+    if not isinstance(calls, list):
         raise UsageError(f"calls {path}: a JSON array of calls is wanted, or an object with `tool_calls`")
+    for number, call in enumerate(calls):
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str) or "arguments" not in call:
+            raise UsageError(f"calls {path}: call {number} is no object with `name` and `arguments`")
     return calls

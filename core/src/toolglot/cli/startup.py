@@ -23,7 +23,7 @@ def serve(arguments: Namespace) -> None:
     checks.require_extras()
     preset(arguments)
     checks.require_flags(arguments)
-    reading.load_plugin_files(arguments.tool_parser_plugin)
+    reading.load_plugin_files(arguments.tool_parser_plugin, replace=arguments.replace_parser)
     load_parser(arguments, tokenizer=None)
     checks.require_template(arguments.chat_template)
     checks.require_port(arguments.host, arguments.port)
@@ -40,9 +40,9 @@ def load_and_serve(arguments: Namespace) -> None:
     tokenizer = checkpoints.load_tokenizer(checkpoint.path)
     template = None if arguments.chat_template is None else find_template(arguments.chat_template, tokenizer)
     parser = load_parser(arguments, tokenizer=tokenizer)
-    prompts = PromptRenderer(tokenizer, chat_template=template)
+    prompts = PromptRenderer(tokenizer, chat_template=template, keep=reasoning_fences(parser))
     engine = load_engine(arguments, checkpoint, tokenizer)
-    log_settings(arguments, engine)
+    log_settings(arguments, engine, parser)
     config = server_config(arguments)
     server.run(server.create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser), config)
 
@@ -103,20 +103,26 @@ def server_config(arguments: Namespace) -> ServerConfig:
     )
 
 
-def log_settings(arguments: Namespace, engine: LocalEngine) -> None:
+def log_settings(arguments: Namespace, engine: LocalEngine, parser: Parser | None) -> None:
     """One line each: engine, parser and where it is from, chat template, address."""
     facts = ", ".join(f"{name} {value}" for name, value in engine.info.facts.items())
     logger.info("engine: up to %d tokens, %s", engine.info.max_model_len, facts)
-    logger.info("parser: %s", describe_parser(arguments.tool_call_parser))
+    logger.info("parser: %s", describe(parser))
     logger.info("chat template: %s", arguments.chat_template or "the tokenizer's own")
     logger.info("serving on http://%s:%d/v1", arguments.host, arguments.port)
 
 
-def describe_parser(name: str | None) -> str:
+def describe(parser: Parser | None) -> str:
     """The parser's name, and the distribution and version that it is from."""
-    from toolglot import plugins
-
-    if name is None:
+    if parser is None or parser.source is None:
         return "none, so tool calls stay in the content"
-    found = {entry.name: f"{entry.distribution} {entry.version}" for entry in plugins.installed()}
-    return f"{name}, from {found.get(name, 'a plugin file')}"
+    return f"{parser.name}, from {parser.source.distribution} {parser.source.version}"
+
+
+def reasoning_fences(parser: Parser | None) -> frozenset[str]:
+    """The markers of the parser's reasoning: chat templates look for them in earlier answers."""
+    form = getattr(parser and parser.plugin, "form", None)
+    if form is None or form.reasoning is None:
+        return frozenset()
+    fence = form.reasoning.fence
+    return frozenset(spelling.strip() for spelling in (*fence.open, *fence.close))

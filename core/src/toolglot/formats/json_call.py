@@ -55,11 +55,11 @@ class JsonCall(Struct, frozen=True):
 
     def grammar(self, tool: Tool) -> tuple[str, Format, str]:
         head = f'{{"{self.name}": {json.dumps(tool.name, ensure_ascii=False)}, "{self.arguments[0]}": '
-        return head, JsonSchema(arguments_schema(tool), max_whitespace_cnt=MAX_WHITESPACE), "}"
+        return head, JsonSchema(_arguments_schema(tool), max_whitespace_cnt=MAX_WHITESPACE), "}"
 
 
-def arguments_schema(tool: Tool) -> dict[str, Any]:
-    """The schema that a tool's arguments must satisfy: they are an object, whatever else is said."""
+def _arguments_schema(tool: Tool) -> dict[str, Any]:
+    """The schema of a tool's arguments, which are an object whatever else is said."""
     schema = dict(tool.parameters or {})
     schema.setdefault("type", "object")
     return schema

@@ -93,7 +93,7 @@ class Layout:
         """The markers that end a call whose JSON is broken. Those that JSON itself could write do not count."""
         frames = [frame for calls in self.form.calls for frame in (calls.call, calls.section) if frame]
         found = {marker for frame in frames for marker in (*frame.open, *frame.close)}
-        return Scan(((marker, marker) for marker in found if _distinct(marker)), exact=self.exact)
+        return Scan(((marker, marker) for marker in found if distinct(marker)), exact=self.exact)
 
     @cached_property
     def delimiters(self) -> Delimiters:
@@ -106,6 +106,7 @@ def _openings(dialect: Calls, frame: Frame, *, section: bool) -> list[tuple[str,
     return [(spelling, Opening(dialect, section, Marker(spelling).tail)) for spelling in frame.open]
 
 
-def _distinct(marker: str) -> bool:
+def distinct(marker: str) -> bool:
+    """Whether a marker stands out: neither JSON nor plain prose begins like it."""
     text = marker.strip()
     return bool(text) and text[0] not in '"{}[],:;' and not text[0].isalnum()

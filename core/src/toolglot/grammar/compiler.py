@@ -11,7 +11,7 @@ import xgrammar
 from msgspec import Struct
 
 from toolglot.errors import GrammarError
-from toolglot.grammar.lowering import lower, named_tokens
+from toolglot.grammar.free_text import named_tokens, without_tokens
 from toolglot.grammar.matcher import Matcher
 from toolglot.structural_tag import StructuralTag
 from toolglot.tokens.table import token_table
@@ -44,7 +44,7 @@ class Compiler:
     """
 
     def __init__(self, tokenizer: Any, *, vocab_size: int, stop_token_ids: Iterable[int]) -> None:
-        self._added = frozenset(added_tokens(tokenizer).values())
+        self._added = {token: name for name, token in added_tokens(tokenizer).items()}
         self._stops = sorted({token for token in stop_token_ids if 0 <= token < vocab_size})
         if not self._stops:
             raise ValueError("a grammar needs a stop token: `stop_token_ids` has none below `vocab_size`")
@@ -64,17 +64,18 @@ class Compiler:
             GrammarError: XGrammar refuses the tag or a schema in it; the message says why.
         """
         named = frozenset(named_tokens(tag))
-        if strangers := named - self._added:
+        if strangers := named - self._added.keys():
             raise GrammarError(f"the structural tag names tokens that are no added tokens: {sorted(strangers)}")
+        guarded = without_tokens(tag, {token: self._added[token] for token in named})
         try:
-            grammar = self._compiler.compile_structural_tag(StructuralTag(lower(tag.format)).to_json())
+            grammar = self._compiler.compile_structural_tag(guarded.to_json())
         except RuntimeError as error:  # all that XGrammar raises for a bad tag or schema
             raise GrammarError(f"the tools cannot be compiled into a grammar: {_reason(error)}") from error
         return CompiledTag(grammar, self._allowed(named))
 
     def _allowed(self, named: frozenset[int]) -> torch.Tensor:
         bits = torch.ones(-(-self._vocab_size // 32) * 32, dtype=torch.int64)
-        bits[[token for token in self._added - named - set(self._stops) if token < self._vocab_size]] = 0
+        bits[[token for token in self._added.keys() - named - set(self._stops) if token < self._vocab_size]] = 0
         words = (bits.view(-1, 32) << torch.arange(32)).sum(1)
         return words.to(torch.int32)
 

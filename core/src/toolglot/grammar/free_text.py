@@ -1,68 +1,55 @@
-"""Free text in which some strings never occur, as a regular expression over whole characters.
+"""Keep the tokens that a tag names by id out of its free text.
 
-XGrammar's own way of excluding strings works on bytes: it also lets through invalid UTF-8 and every added token. Character
-classes do not. The expression is the Aho-Corasick automaton of the strings with its states eliminated, deepest first; unlike
-a grammar with a rule a state, XGrammar reuses what it has worked out for it in every later tag.
+XGrammar lets every token through in free text that has exclusions or triggers. An excluded string also excludes a token
+whose bytes hold it, and an added token's bytes hold its name: so the names are excluded too. ``AnyText()`` alone needs no
+help: it is valid UTF-8, which no added token's bytes are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-_Edges = dict[str, list[str]]
-"""Where a state leads: for each state, what is read on the way to it (alternatives)."""
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-
-def free_text(excludes: Iterable[str]) -> str:
-    """The pattern of all text, the empty one included, in which none of ``excludes`` (each at least a character) occurs."""
-    graph = _automaton(frozenset(excludes))
-    tails: dict[str, list[str]] = {state: [] for state in graph}  # how a text may go on and end there; or it ends at once
-    for state in sorted(graph, key=len, reverse=True)[:-1]:
-        edges = graph.pop(state)
-        loop = _star(edges.pop(state, []))
-        for earlier, others in graph.items():
-            if state in others:
-                reach = _group(others.pop(state)) + loop
-                for target, ways in edges.items():
-                    others.setdefault(target, []).append(reach + _group(ways))
-                tails[earlier].append(reach + _optional(tails[state]))
-    return _star(graph[""][""]) + _optional(tails[""])
+from toolglot.structural_tag import AnyText, Tag, Token, TokenTriggeredTags, TriggeredTags
 
 
-def _automaton(excludes: frozenset[str]) -> dict[str, _Edges]:
-    """The states are the starts of excluded strings that may just have been read; "" is none. Text may end in each."""
-    starts = {text[:length] for text in excludes for length in range(len(text))} | {""}
-    states = sorted(state for state in starts if not any(text in state for text in excludes))
-    alphabet = sorted({character for text in excludes for character in text})
-    return {state: _edges(state, states, alphabet, excludes) for state in states}
+def named_tokens(value: Any) -> Iterator[int]:
+    """The ids of the tokens that a format admits by id."""
+    if isinstance(value, Token):
+        yield value.token
+    for part in _parts(value):
+        yield from named_tokens(part)
 
 
-def _edges(state: str, states: list[str], alphabet: list[str], excludes: frozenset[str]) -> _Edges:
-    edges: _Edges = {}
-    elsewhere = []
-    for character in alphabet:
-        read = state + character
-        target = max((other for other in states if read.endswith(other)), key=len)
-        complete = any(read.endswith(text) for text in excludes)
-        if complete or target:
-            elsewhere.append(_escape(character))
-        if target and not complete:
-            edges.setdefault(target, []).append(_escape(character))
-    edges[""] = [f"[^{''.join(elsewhere)}]" if elsewhere else "[\\s\\S]"]
-    return edges
+def without_tokens(value: Any, names: Mapping[int, str]) -> Any:
+    """The format with these tokens (names by id) excluded from all of its free text, where they are no triggers."""
+    match value:
+        case AnyText(excludes) if excludes:
+            return replace(value, excludes=_more(excludes, names))
+        case Tag(content=AnyText(excludes), end=str() | tuple()):  # XGrammar excludes the end, even where nothing else is
+            return replace(value, content=replace(value.content, excludes=_more(excludes, names)))
+        case TriggeredTags(triggers, tags, excludes=excludes):
+            others = {token: name for token, name in names.items() if name not in triggers}
+            return replace(value, tags=without_tokens(tags, names), excludes=_more(excludes, others))
+        case TokenTriggeredTags(triggers, tags, excludes):
+            others = {token: name for token, name in names.items() if token not in triggers}
+            return replace(value, tags=without_tokens(tags, names), exclude_tokens=tuple({*excludes, *others}))
+        case Struct():
+            return replace(value, **{key: without_tokens(part, names) for key, part in asdict(value).items()})
+        case tuple():
+            return tuple(without_tokens(part, names) for part in value)
+        case _:
+            return value
 
 
-def _group(ways: list[str]) -> str:
-    return ways[0] if len(ways) == 1 else f"({'|'.join(ways)})"
+def _parts(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Struct):
+        return tuple(asdict(value).values())
+    return value if isinstance(value, tuple) else ()
 
 
-def _star(ways: list[str]) -> str:
-    return f"({'|'.join(ways)})*" if ways else ""
-
-
-def _optional(ways: list[str]) -> str:
-    return f"({'|'.join(ways)})?" if ways else ""
-
-
-def _escape(character: str) -> str:
-    return f"\\x{ord(character):02x}" if ord(character) < 128 else character
+def _more(excludes: tuple[str, ...], names: Mapping[int, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*excludes, *names.values())))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from jinja2 import TemplateError, TemplateSyntaxError
+from jinja2 import TemplateSyntaxError
 from msgspec import Struct
 
 from toolglot.errors import ModelError, RequestError
@@ -82,9 +82,7 @@ class PromptRenderer:
     def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]], kwargs: dict[str, Any]) -> str:
         try:
             return self._apply(messages, tools, **kwargs)
-        except (
-            Exception
-        ) as error:  # a template is a program run on what the client sent: whatever it raises, it refuses
+        except Exception as error:  # a template is a program that reads client data: whatever it raises, it refuses
             raise RequestError(
                 f"the chat template cannot render this request: {error}", param=self._fault(messages, tools, kwargs)
             ) from error
@@ -119,15 +117,17 @@ class PromptRenderer:
 
     def _check_template(self) -> None:
         try:
-            self._apply([_PROBE], [])
-        except TemplateSyntaxError as error:
-            raise ModelError(f"the chat template is no valid Jinja, line {error.lineno}: {error.message}") from error
-        except TemplateError:
-            pass  # it refuses this conversation, which says nothing of others
+            self._tokenizer.get_chat_template(self._template)
         except ValueError as error:
             raise ModelError(
                 f"the model has no chat template to use; pass one with --chat-template ({error})"
             ) from error
+        try:
+            self._apply([_PROBE], [])
+        except TemplateSyntaxError as error:
+            raise ModelError(f"the chat template is no valid Jinja, line {error.lineno}: {error.message}") from error
+        except Exception:  # noqa: BLE001, S110 - it refuses this one conversation, which says nothing of others
+            pass
 
 
 def _normalizer(tokenizer: Any) -> Callable[[str], str] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolglot.server.errors import ApiError, error_response
@@ -17,17 +16,18 @@ class BearerAuth:
 
     def __init__(self, app: ASGIApp, key: str) -> None:
         self._app = app
-        self._expected = f"bearer {key}".encode()
+        self._key = key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._authorized(Headers(scope=scope)):
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._authorized(scope):
             await self._app(scope, receive, send)
         else:
             await error_response(_unauthorized())(scope, receive, send)
 
-    def _authorized(self, headers: Headers) -> bool:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        return hmac.compare_digest(f"{scheme.lower()} {token.strip()}".encode(), self._expected)
+    def _authorized(self, scope: Scope) -> bool:
+        header: bytes = dict(scope["headers"]).get(b"authorization", b"")
+        scheme, _, token = header.partition(b" ")
+        return hmac.compare_digest(token.strip(), self._key) and scheme.lower() == b"bearer"
 
 
 def _unauthorized() -> ApiError:

@@ -1,0 +1,185 @@
+"""The engine's thread: it takes requests in, and runs them all together, one step after the other."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+import torch
+
+from toolglot.engine.attention import BatchStep
+from toolglot.engine.batch import Batch, Piece
+from toolglot.engine.kernels import Kernels
+from toolglot.engine.kv_cache import KVCache
+from toolglot.engine.model import Model
+from toolglot.engine.protocol import TokenDelta
+from toolglot.engine.sampler import sample
+from toolglot.engine.sequence import Outcome, Sequence
+from toolglot.errors import EngineError
+
+_logger = logging.getLogger(__name__)
+
+
+class Loop:
+    """Runs sequences until :meth:`stop`. Others call :meth:`submit`, :attr:`live` and :meth:`stop` only.
+
+    ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
+    nobody listens any more, which ends the loop.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        kernels: Kernels,
+        cache: KVCache,
+        *,
+        stop_ids: frozenset[int],
+        max_num_seqs: int,
+        max_batch_tokens: int,
+        deliver: Callable[[list[tuple[Sequence, Outcome]]], object],
+    ) -> None:
+        self._model, self._kernels, self._cache = model, kernels, cache
+        self._stop_ids = stop_ids
+        self._max_num_seqs, self._max_batch_tokens = max_num_seqs, max(max_batch_tokens, 2 * max_num_seqs)
+        self._deliver = deliver
+        self.live: set[Sequence] = set()
+        """All sequences that wait or run."""
+        self._waiting: deque[Sequence] = deque()
+        self._running: list[Sequence] = []
+        self._outcomes: list[tuple[Sequence, Outcome]] = []
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="toolglot-engine", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def submit(self, sequence: Sequence) -> None:
+        """Queue a sequence."""
+        self.live.add(sequence)
+        self._waiting.append(sequence)
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Abort all sequences and end the thread; returns when it has ended."""
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            self._drop_cancelled()
+            self._admit()
+            if self._running:
+                self._step()
+            else:
+                self._wake.wait()
+        for sequence in list(self.live):
+            self._end(sequence, TokenDelta(finish="abort"))
+        self._flush()
+
+    def _drop_cancelled(self) -> None:
+        for sequence in [sequence for sequence in self.live if sequence.cancelled]:
+            self._end(sequence, TokenDelta(finish="abort"))
+
+    def _admit(self) -> None:
+        """Move waiting sequences, in order, to free slots, as long as the cache has pages for all they may become."""
+        while self._waiting and len(self._running) < self._max_num_seqs:
+            sequence = self._waiting[0]
+            pages = self._cache.reserve(sequence.reach)
+            if pages is None:
+                return
+            self._waiting.popleft()
+            sequence.pages = pages
+            self._running.append(sequence)
+            self._guarded(sequence, self._prepare)
+
+    def _prepare(self, sequence: Sequence) -> None:
+        sequence.generator = torch.Generator(self._model.device).manual_seed(sequence.seed)
+        if sequence.constraint is not None:
+            sequence.matcher = sequence.constraint.matcher()
+
+    def _step(self) -> None:
+        batch = Batch(self._schedule(), page_size=self._kernels.page_size, device=self._model.device)
+        try:
+            logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
+        except Exception as error:  # whatever torch raises: it costs this batch, and the loop goes on
+            _logger.exception("a forward pass failed")
+            for piece in batch.pieces:
+                self._fail(piece.sequence, error)
+        else:
+            for piece, row in zip(batch.pieces, logits, strict=True):
+                self._advance(piece, row)
+        self._flush()
+
+    def _schedule(self) -> list[Piece]:
+        """One token of every sequence that generates; what is left of the budget goes to prompts, first come first."""
+        pieces = [Piece(sequence, 1) for sequence in self._running if sequence.pending == 1]
+        budget = self._max_batch_tokens - len(pieces)
+        for sequence in self._running:
+            if sequence.pending > 1 and budget > 0:
+                pieces.append(Piece(sequence, min(sequence.pending, budget)))
+                budget -= pieces[-1].count
+        return pieces
+
+    def _advance(self, piece: Piece, logits: torch.Tensor) -> None:
+        sequence = piece.sequence
+        sequence.computed = piece.end
+        if sequence.pending == 0:
+            self._guarded(sequence, lambda sequence: self._take(sequence, self._choose(sequence, logits)))
+
+    def _choose(self, sequence: Sequence, logits: torch.Tensor) -> int:
+        if sequence.matcher is not None:
+            sequence.matcher.mask(logits)
+        token = sample(logits, sequence.sampling, sequence.generator)
+        if sequence.matcher is not None and not sequence.matcher.accept(token):
+            raise EngineError(f"the grammar rejected token {token}, which its own mask allowed")
+        return token
+
+    def _take(self, sequence: Sequence, token: int) -> None:
+        """Append a token to its sequence, and say what that means."""
+        sequence.tokens.append(token)
+        sequence.generated += 1
+        over = sequence.matcher is not None and sequence.matcher.finished
+        stop = token in self._stop_ids and (over or not sequence.sampling.ignore_eos)
+        if stop or over:
+            self._end(sequence, TokenDelta(() if token in self._stop_ids else (token,), "stop"))
+        elif sequence.generated == sequence.sampling.max_tokens:
+            self._end(sequence, TokenDelta((token,), "length"))
+        else:
+            self._outcomes.append((sequence, TokenDelta((token,))))
+
+    def _guarded(self, sequence: Sequence, work: Callable[[Sequence], None]) -> None:
+        """Do ``work`` for a sequence; what goes wrong in it costs this sequence only."""
+        try:
+            work(sequence)
+        except EngineError as error:
+            self._end(sequence, error)
+        except Exception as error:  # sampler, matcher and torch raise whatever they like
+            _logger.exception("a request failed")
+            self._fail(sequence, error)
+
+    def _fail(self, sequence: Sequence, cause: Exception) -> None:
+        error = EngineError(f"generation failed ({type(cause).__name__}); the server's log has more")
+        error.__cause__ = cause
+        self._end(sequence, error)
+
+    def _end(self, sequence: Sequence, outcome: Outcome) -> None:
+        self._cache.release(sequence.pages)
+        for queue in (self._running, self._waiting):
+            if sequence in queue:
+                queue.remove(sequence)
+        self.live.discard(sequence)
+        self._outcomes.append((sequence, outcome))
+
+    def _flush(self) -> None:
+        outcomes, self._outcomes = self._outcomes, []
+        if not outcomes:
+            return
+        try:
+            self._deliver(outcomes)
+        except RuntimeError:  # the event loop is closed
+            self._stopping = True

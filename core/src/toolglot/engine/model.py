@@ -1,0 +1,162 @@
+"""The network: transformers' weights and modelling code, run with our attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from toolglot.checkpoints.progress import progress, quiet_transformers
+from toolglot.engine import attention
+from toolglot.errors import ModelError
+
+_DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_SLOW_LOAD: Final = 2.0
+"""Seconds after which loading shows a bar."""
+
+_LAYER_TYPES: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
+
+_LACKING: Final = {
+    "softcap": "soft-capped attention scores",
+    "s_aux": "attention sinks",
+    "position_bias": "a position bias",
+    "attention_mask": "an attention mask of its own",
+}
+"""What an attention layer may ask for and this engine does not have, by the argument's name in transformers."""
+
+
+class Model:
+    """A causal language model with its weights on ``device``.
+
+    Raises:
+        ModelError: the checkpoint does not load, or the model needs what the engine lacks; the message says what.
+    """
+
+    def __init__(self, path: Path, *, dtype: str = "auto", device: torch.device) -> None:
+        self.device = device
+        self.dtype = _dtype(dtype, device)
+        self._network = _load(path, self.dtype).to(device).eval()
+        self.config = self._network.config.get_text_config()
+        probe = _Probe()
+        self.vocab_size = self._probe(probe).shape[-1]
+        """The width of the logits."""
+        self.heads = probe.layers(self.config)
+        """Each layer's (key-value heads, head size)."""
+        self.query_heads = probe.query_heads
+        self.limits = {"its sliding window, which this engine does not have yet": probe.window, **_limits(self.config)}
+        """What bounds the length of a sequence, in tokens, by reason; None is no bound."""
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """Every id that the generation config and the model config name as an end of sequence."""
+        generation = self._network.generation_config
+        named = (config.eos_token_id for config in (generation, self._network.config, self.config) if config is not None)
+        return frozenset(number for value in named for number in _ids(value))
+
+    @torch.inference_mode()
+    def forward(self, step: attention.BatchStep) -> torch.Tensor:
+        """The logits after each piece of the batch [pieces, vocab_size], float32."""
+        batch = step.batch
+        return self._run(step, batch.token_ids, batch.positions, batch.last).float()
+
+    def _probe(self, probe: _Probe) -> torch.Tensor:
+        try:
+            return self._run(probe, torch.zeros(2, dtype=torch.int64, device=self.device))
+        except (TypeError, ValueError, RuntimeError) as error:  # what modelling code raises that was not written for this
+            raise ModelError(f"this engine cannot run a model of type {self.config.model_type!r}: {error}") from error
+
+    @torch.inference_mode()
+    def _run(
+        self,
+        step: attention.Step,
+        token_ids: torch.Tensor,
+        positions: torch.Tensor | None = None,
+        rows: torch.Tensor | int = 1,
+    ) -> torch.Tensor:
+        places = torch.arange(len(token_ids), device=self.device) if positions is None else positions
+        output = self._network(
+            input_ids=token_ids[None], position_ids=places[None], use_cache=False, logits_to_keep=rows, step=step
+        )
+        logits: torch.Tensor = output.logits[0]
+        return logits
+
+
+class _Probe:
+    """Stands in for attention in a first small pass, and notes what the layers need."""
+
+    def __init__(self) -> None:
+        self.query_heads = 0
+        self.window: int | None = None
+        self._heads: dict[int, tuple[int, int]] = {}
+
+    def attend(
+        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, asked: dict[str, Any]
+    ) -> torch.Tensor:
+        for name, meaning in _LACKING.items():
+            if asked.get(name) is not None:
+                raise ModelError(f"this engine cannot run the model: layer {layer} needs {meaning}")
+        if not query.shape[-1] == key.shape[-1] == value.shape[-1]:
+            raise ModelError(f"this engine cannot run the model: keys and values of layer {layer} differ in size (MLA)")
+        self.query_heads = query.shape[1]
+        self._heads[layer] = (key.shape[1], key.shape[2])
+        windows = [window for window in (self.window, asked.get("sliding_window")) if window is not None]
+        self.window = min(windows, default=None)
+        return torch.zeros_like(query)
+
+    def layers(self, config: Any) -> list[tuple[int, int]]:
+        if odd := set(getattr(config, "layer_types", None) or ()) - _LAYER_TYPES:
+            raise ModelError(f"this engine cannot run a model with layers of type {', '.join(sorted(odd))}")
+        if sorted(self._heads) != list(range(config.num_hidden_layers)):
+            raise ModelError(
+                f"this engine cannot run a model of type {config.model_type!r}: only {len(self._heads)} of its "
+                f"{config.num_hidden_layers} layers are attention that transformers lets us replace"
+            )
+        return [self._heads[layer] for layer in range(config.num_hidden_layers)]
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name not in _DTYPES:
+        raise ModelError(f"unknown dtype {name!r}; use auto, {' or '.join(_DTYPES)}")
+    return _DTYPES[name]
+
+
+def _load(path: Path, dtype: torch.dtype) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    with progress(f"Loading {path.name}", delay=_SLOW_LOAD, lines=False) as report, quiet_transformers(report):
+        try:
+            network, loading = AutoModelForCausalLM.from_pretrained(
+                path, dtype=dtype, attn_implementation=attention.NAME, output_loading_info=True,
+                local_files_only=True, trust_remote_code=False,
+            )  # fmt: skip
+        except Exception as error:  # transformers raises whatever a broken or unknown checkpoint makes it
+            raise ModelError(f"the model in {path} does not load: {error}") from error
+    if missing := sorted(loading["missing_keys"]):
+        raise ModelError(f"the checkpoint in {path} lacks weights: {', '.join(missing[:3])} ({len(missing)} in all)")
+    return network
+
+
+def _limits(config: Any) -> dict[str, int | None]:
+    scaling = getattr(config, "rope_parameters", None) or {}
+    longest = getattr(config, "max_position_embeddings", None)
+    # These change the rotation of a whole batch when one of its sequences is long.
+    rescaled = [
+        rope.get("original_max_position_embeddings") or longest
+        for rope in (scaling, *scaling.values())
+        if isinstance(rope, dict) and rope.get("rope_type") in ("dynamic", "longrope")
+    ]
+    return {
+        "its config's max_position_embeddings": longest,
+        "its rope scaling, which this engine does not have yet": min(rescaled, default=None),
+        "its chunked attention, which this engine does not have yet": getattr(config, "attention_chunk_size", None),
+    }
+
+
+def _ids(value: int | Iterable[int] | None) -> Iterable[int]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, int) else value

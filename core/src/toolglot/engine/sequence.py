@@ -1,0 +1,81 @@
+"""One request inside the engine, and the stream of its tokens outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Self, TypeAlias
+
+import torch
+
+from toolglot.engine.protocol import SamplingParams, TokenDelta
+from toolglot.errors import EngineError
+
+Outcome: TypeAlias = TokenDelta | EngineError
+
+
+@dataclass(eq=False, slots=True)
+class Sequence:
+    """A prompt and what was generated after it. All but ``cancelled`` and ``outbox`` belongs to the engine's thread."""
+
+    tokens: list[int]
+    sampling: SamplingParams
+    constraint: Any
+    """Has ``matcher()``, or is None."""
+    seed: int
+    outbox: asyncio.Queue[Outcome]
+    """Filled and read on the event loop only."""
+    cancelled: bool = False
+    generated: int = 0
+    computed: int = 0
+    """How many tokens, from the first, have their keys and values in the cache."""
+    pages: list[int] = field(default_factory=list)
+    matcher: Any = None
+    generator: torch.Generator | None = None
+
+    @property
+    def pending(self) -> int:
+        """How many tokens the next forward passes must still take in before one can be sampled; at least 1."""
+        return len(self.tokens) - self.computed
+
+    @property
+    def reach(self) -> int:
+        """The longest that the sequence can become, in tokens."""
+        return len(self.tokens) - self.generated + self.sampling.max_tokens
+
+
+class TokenStream(AsyncIterator[TokenDelta]):
+    """The deltas of one sequence. Closing it, dropping it, or cancelling the task that waits for it cancels the request."""
+
+    def __init__(self, sequence: Sequence) -> None:
+        self._sequence = sequence
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> TokenDelta:
+        if self._ended:
+            raise StopAsyncIteration
+        try:
+            outcome = await self._sequence.outbox.get()
+        except asyncio.CancelledError:
+            self._close()
+            raise
+        self._ended = isinstance(outcome, EngineError) or outcome.finish is not None
+        if isinstance(outcome, EngineError):
+            raise outcome
+        return outcome
+
+    async def aclose(self) -> None:
+        """Cancel the request, if it still runs; its slot is free after the step that is under way."""
+        self._close()
+
+    def __del__(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        # No more than a flag: this also runs in the garbage collector, where a lock might be held already.
+        self._ended = True
+        self._sequence.cancelled = True
