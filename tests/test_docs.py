@@ -84,7 +84,8 @@ def test_a_plugin_file_on_a_page_can_be_loaded(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plugins, "_files", {})
     text = (ROOT / "docs" / example.page).read_text()
-    shown = next(block for block in BLOCK.finditer(text, text.index(example.code)) if block[1] == "output")
+    outputs = (block for block in BLOCK.finditer(text) if block[1] == "output")
+    shown = next(block for block in outputs if block.start() > text.index(example.code))
     written, command = re.findall(r"^    \$ (.*)$", text[: shown.start()], re.MULTILINE)[-2:]
     Path("actions.py").write_text(example.code)
     Path("output.txt").write_text(shlex.split(written)[1] + "\n")

@@ -46,8 +46,7 @@ class DuplicateParserError(PluginError):
         self.name = name
         self.claimants = tuple(claimants)
         super().__init__(
-            f"tool call parser {name!r} is claimed by {' and '.join(self.claimants)}; "
-            "uninstall one of them"
+            f"tool call parser {name!r} is claimed by {' and '.join(self.claimants)}; uninstall one of them"
         )
 
 
@@ -59,9 +58,7 @@ class PluginLoadError(PluginError):
         self.distribution = distribution
         self.version = version
         self.reason = reason
-        super().__init__(
-            f"tool call parser {name!r} of {distribution} {version} does not load: {reason}"
-        )
+        super().__init__(f"tool call parser {name!r} of {distribution} {version} does not load: {reason}")
 
 
 class PluginFileError(PluginError):

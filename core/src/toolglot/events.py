@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Outcome: TypeAlias = Literal["ok", "schema_violation", "unknown_tool", "malformed", "truncated"]
-"""How a call ended. The first that holds of: ``truncated`` (generation was cut inside the call), ``malformed`` (its text breaks the
-format), ``unknown_tool`` (the name was not offered), ``schema_violation`` (the arguments do not validate), ``ok``."""
+"""How a call ended. The first that holds of: ``truncated`` (generation was cut inside the call), ``malformed`` (its
+text breaks the format), ``unknown_tool`` (the name was not offered), ``schema_violation`` (the arguments do not
+validate), ``ok``."""
 
 Repair: TypeAlias = Literal[
     "missing_closer",  # the call's closing marker, or the last brace of its envelope, was left out

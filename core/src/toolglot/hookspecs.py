@@ -1,7 +1,8 @@
 """The four hooks of toolglot's plugin API, version 1 (entry-point group ``toolglot.parsers.v1``).
 
-All are ``firstresult``: ``None`` means "not mine" and falls to core's default. A plugin may leave hooks out, and may leave
-arguments out of those it has. A hook that raises costs its own request's parse: the rest of the output is content.
+All are ``firstresult``: ``None`` means "not mine" and falls to core's default. A plugin may leave hooks out, and may
+leave arguments out of those it has. A hook that raises costs its own request's parse: the rest of the output is
+content.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from toolglot.events import (
     Event,
     Finish,
     Message,
-    MessageBuilder,
     ReasoningDelta,
 )
 from toolglot.hookspecs import hookimpl
@@ -34,9 +33,9 @@ ToolLike = Mapping[str, Any] | Tool
 def load_parser(name: str, *, tokenizer: Any = None, reasoning: str | None = None) -> Parser:
     """The parser ``name``, made ready for a tokenizer.
 
-    ``tokenizer`` (transformers' or tokenizers', or a mapping of token texts to ids) binds markers that are tokens of it.
-    ``reasoning`` names the parser whose reasoning channel is used; None is the format's own, ``"none"`` leaves reasoning in
-    the content.
+    ``tokenizer`` (transformers' or tokenizers', or a mapping of token texts to ids) binds markers that are tokens of
+    it. ``reasoning`` names the parser whose reasoning channel is used; None is the format's own, ``"none"`` leaves
+    reasoning in the content.
 
     Raises:
         PluginError: the parser, or the reasoning parser, cannot be had.
@@ -113,8 +112,8 @@ class Parser:
         """Begin to read an output that arrives in pieces.
 
         ``tools`` and ``tool_choice`` are in OpenAI's form; ``reasoning_open``: the prompt opened the reasoning;
-        ``earlier_calls``: how many calls the conversation holds; ``constrained``: the output is written under the parser's
-        structural tag; ``fields``: other fields of :class:`~toolglot.requests.Request`.
+        ``earlier_calls``: how many calls the conversation holds; ``constrained``: the output is written under the
+        parser's structural tag; ``fields``: other fields of :class:`~toolglot.requests.Request`.
 
         Raises:
             RequestError: a tool or the tool choice is not of OpenAI's form.
@@ -131,7 +130,7 @@ class Parser:
             message: Message = self._whole(output, request)
         except ToolglotError:
             raise
-        except Exception:  # a plugin's bug must cost no text: all of it is content
+        except Exception:  # noqa: BLE001  # a plugin's bug must cost no text: all of it is content
             _log.exception("parser %r failed; the output is delivered as content", self.name)
             return Message(content=output.text or None, unparsed=True)
         return message
@@ -150,7 +149,9 @@ class Parser:
         """As :meth:`constrain`, from the library's arguments (see :meth:`stream`)."""
         return self.constrain(_request(tools, tool_choice, reasoning_open, 0, constrained=False, fields=fields))
 
-    def render(self, calls: Iterable[Call | Mapping[str, Any]], *, tools: Iterable[ToolLike] = (), vary: int | None = None) -> str:
+    def render(
+        self, calls: Iterable[Call | Mapping[str, Any]], *, tools: Iterable[ToolLike] = (), vary: int | None = None
+    ) -> str:
         """Write calls as the model would; ``vary`` seeds other ways that are read alike.
 
         Raises:
@@ -159,7 +160,7 @@ class Parser:
         """
         if not hasattr(self.plugin, "render"):
             raise PluginError(f"parser {self.name!r} cannot render calls")
-        text: str = self.plugin.render([_call(one) for one in calls], vary=vary)
+        text: str = self.plugin.render([_call(one) for one in calls], tools=_tools(tools), vary=vary)
         return text
 
     def prompt_reasoning(self, prompt: str) -> Literal["open", "closed", "absent"]:
@@ -176,19 +177,23 @@ class Parser:
 def _request(
     tools: Iterable[ToolLike],
     choice: Any,
-    reasoning_open: bool,  # noqa: FBT001  # passed on from keywords
+    reasoning_open: bool,  # passed on from keywords
     earlier_calls: int,
-    constrained: bool,  # noqa: FBT001  # as above
+    constrained: bool,  # as above
     fields: Mapping[str, Any],
 ) -> Request:
     return Request(
-        tools=tuple(Tool.from_openai(tool, f"tools[{number}]") for number, tool in enumerate(tools)),
+        tools=_tools(tools),
         tool_choice=tool_choice(choice),
         reasoning_open=reasoning_open,
         earlier_calls=earlier_calls,
         constrained=constrained,
         **fields,
     )
+
+
+def _tools(tools: Iterable[ToolLike]) -> tuple[Tool, ...]:
+    return tuple(Tool.from_openai(tool, f"tools[{number}]") for number, tool in enumerate(tools))
 
 
 def _call(value: Call | Mapping[str, Any]) -> Call:
@@ -242,7 +247,7 @@ class Stream:
             events = self._read(delta, self._state, self._request)
         except ToolglotError:
             raise
-        except Exception:  # a plugin's bug must cost no text: the rest is content
+        except Exception:  # noqa: BLE001  # a plugin's bug must cost no text: the rest is content
             _log.exception("parser %r failed; the rest of the output is delivered as content", self._parser.name)
             self._failed = True
             return self._broken() + self._plain(delta)

@@ -46,7 +46,9 @@ def parser_names() -> list[str]:
 
 
 def installed() -> list[Installed]:
-    """Every parser with where it comes from, sorted by name; a plugin file counts as a distribution. Imports none of them."""
+    """Every parser with where it comes from, sorted by name; a plugin file counts as a distribution. Imports none of
+    them.
+    """
     found = [_described(name, claims) for name, claims in _claims().items() if name not in _files]
     found += [Installed(name, file.path, "file") for name, file in _files.items()]
     return sorted(found, key=lambda one: one.name)
@@ -70,7 +72,7 @@ def load(name: str) -> tuple[Any, Installed]:
         raise DuplicateParserError(name, known.conflict)
     try:
         plugin = claims[0].load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin's import can fail in any way; it must only cost itself
+    except (Exception, SystemExit) as error:  # a plugin's import can fail in any way; it must only cost itself
         raise PluginLoadError(name, known.distribution, known.version, _reason(error)) from error
     problem = _problem(plugin)
     if problem:
@@ -89,7 +91,9 @@ def register_parser(name: str, plugin: Any = None) -> Any:
     if plugin is None:
         return _class_decorator(name)
     if not _loading:
-        raise RuntimeError(f"register_parser({name!r}) outside a plugin file; a package declares an entry point in {GROUP!r}")
+        raise RuntimeError(
+            f"register_parser({name!r}) outside a plugin file; a package declares an entry point in {GROUP!r}"
+        )
     _loading[-1][name] = plugin
     return plugin
 

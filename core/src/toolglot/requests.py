@@ -1,4 +1,6 @@
-"""What a parser is asked, and what it is fed. Requests are frozen: a hook returns a changed copy (``msgspec.structs.replace``)."""
+"""What a parser is asked, and what it is fed. Requests are frozen: a hook returns a changed copy
+(``msgspec.structs.replace``).
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ class Tool(Struct, frozen=True):
         """
         if isinstance(value, Tool):
             return value
-        function = _member(value, "function", Mapping, at)
-        name = _member(function, "name", str, f"{at}.function")
+        function = _object(value, "function", at)
+        name = _text(function, "name", f"{at}.function")
         if not name:
             raise RequestError("a tool's name is empty", param=f"{at}.function.name")
         parameters = function.get("parameters")
@@ -44,7 +46,9 @@ class Tool(Struct, frozen=True):
         function: dict[str, Any] = {"name": self.name}
         if self.description is not None:
             function["description"] = self.description
-        function["parameters"] = {"type": "object", "properties": {}} if self.parameters is None else dict(self.parameters)
+        function["parameters"] = (
+            {"type": "object", "properties": {}} if self.parameters is None else dict(self.parameters)
+        )
         return {"type": "function", "function": function}
 
 
@@ -66,17 +70,24 @@ def tool_choice(value: Any) -> ToolChoice:
     if isinstance(value, Named) or value in ("auto", "none", "required"):
         return value  # type: ignore[no-any-return]  # just compared with the literals
     if isinstance(value, Mapping):
-        function = _member(value, "function", Mapping, "tool_choice")
-        return Named(_member(function, "name", str, "tool_choice.function"))
+        function = _object(value, "function", "tool_choice")
+        return Named(_text(function, "name", "tool_choice.function"))
     raise RequestError(
-        f"`tool_choice` is {value!r}; use \"auto\", \"none\", \"required\" or a named function", param="tool_choice"
+        f'`tool_choice` is {value!r}; use "auto", "none", "required" or a named function', param="tool_choice"
     )
 
 
-def _member(value: Mapping[str, Any], key: str, kind: type[T], at: str) -> T:
+def _object(value: Mapping[str, Any], key: str, at: str) -> Mapping[str, Any]:
     found = value.get(key)
-    if not isinstance(found, kind):
-        raise RequestError(f"`{key}` is missing or has the wrong type in `{at}`", param=f"{at}.{key}")
+    if not isinstance(found, Mapping):
+        raise RequestError(f"`{key}` of `{at}` must be an object", param=f"{at}.{key}")
+    return found
+
+
+def _text(value: Mapping[str, Any], key: str, at: str) -> str:
+    found = value.get(key)
+    if not isinstance(found, str):
+        raise RequestError(f"`{key}` of `{at}` must be a string", param=f"{at}.{key}")
     return found
 
 
@@ -94,7 +105,8 @@ class Request(Struct, frozen=True, kw_only=True):
     reasoning_open: bool = False
     """The prompt has already opened the reasoning."""
     may_reason: bool = True
-    """Whether the model may open reasoning itself: no when it does not reason, or the prompt has closed the reasoning."""
+    """Whether the model may open reasoning itself: no when it does not reason, or the prompt has closed the
+    reasoning."""
     earlier_calls: int = 0
     """How many calls the conversation holds already (some formats count their ids on)."""
     constrained: bool = False
@@ -111,7 +123,9 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Delta(Struct, frozen=True):
-    """A piece of output. ``marks`` are (offset, token id) of marker tokens in ``text``; ``finish`` is set on the last one."""
+    """A piece of output. ``marks`` are (offset, token id) of marker tokens in ``text``; ``finish`` is set on the
+    last one.
+    """
 
     text: str
     token_ids: tuple[int, ...] = ()
@@ -145,7 +159,8 @@ class State:
         slot = self._slots.get(id(owner))
         if slot is None:
             slot = self._slots[id(owner)] = (owner, make())
-        return slot[1]  # type: ignore[no-any-return]  # the slot holds what this owner's `make` returned
+        found: T = slot[1]
+        return found
 
     def record(self, events: Sequence[Event]) -> None:
         """Core's: add what a delta produced to :attr:`message`."""

@@ -16,13 +16,13 @@ class _Format(Struct, frozen=True, tag_field="type", omit_defaults=True):
     pass
 
 
-class ConstString(_Format, tag="const_string"):
+class ConstString(_Format, frozen=True, tag="const_string"):
     """Exactly this text."""
 
     value: str
 
 
-class JsonSchema(_Format, tag="json_schema"):
+class JsonSchema(_Format, frozen=True, tag="json_schema"):
     """A JSON value that the schema admits, written in ``style``."""
 
     json_schema: Mapping[str, Any] | bool
@@ -32,56 +32,56 @@ class JsonSchema(_Format, tag="json_schema"):
     excludes: tuple[str, ...] = ()
 
 
-class Grammar(_Format, tag="grammar"):
+class Grammar(_Format, frozen=True, tag="grammar"):
     """Text of an EBNF (or Lark) grammar."""
 
     grammar: str
     syntax: str = "ebnf"
 
 
-class Regex(_Format, tag="regex"):
+class Regex(_Format, frozen=True, tag="regex"):
     """Text that the whole pattern matches."""
 
     pattern: str
 
 
-class AnyText(_Format, tag="any_text"):
+class AnyText(_Format, frozen=True, tag="any_text"):
     """Any text in which none of ``excludes`` occurs."""
 
     excludes: tuple[str, ...] = ()
 
 
-class Token(_Format, tag="token"):
+class Token(_Format, frozen=True, tag="token"):
     """One token, by id."""
 
     token: int
 
 
-class AnyTokens(_Format, tag="any_tokens"):
+class AnyTokens(_Format, frozen=True, tag="any_tokens"):
     """Any tokens but these."""
 
     exclude_tokens: tuple[int, ...] = ()
 
 
-class Sequence(_Format, tag="sequence"):
+class Sequence(_Format, frozen=True, tag="sequence"):
     """One after the other."""
 
     elements: tuple[Format, ...]
 
 
-class Or(_Format, tag="or"):
+class Or(_Format, frozen=True, tag="or"):
     """One of these."""
 
     elements: tuple[Format, ...]
 
 
-class Optional(_Format, tag="optional"):
+class Optional(_Format, frozen=True, tag="optional"):
     """This, or nothing."""
 
     content: Format
 
 
-class Repeat(_Format, tag="repeat"):
+class Repeat(_Format, frozen=True, tag="repeat"):
     """This, ``min`` to ``max`` times (``max`` -1: no limit)."""
 
     min: int
@@ -89,7 +89,7 @@ class Repeat(_Format, tag="repeat"):
     content: Format
 
 
-class Tag(_Format, tag="tag"):
+class Tag(_Format, frozen=True, tag="tag"):
     """``begin``, then ``content``, then ``end``."""
 
     begin: str | Token
@@ -97,7 +97,7 @@ class Tag(_Format, tag="tag"):
     end: str | tuple[str, ...] | Token
 
 
-class TriggeredTags(_Format, tag="triggered_tags"):
+class TriggeredTags(_Format, frozen=True, tag="triggered_tags"):
     """Free text in which each of ``triggers`` forces one of ``tags``."""
 
     triggers: tuple[str, ...]
@@ -107,7 +107,7 @@ class TriggeredTags(_Format, tag="triggered_tags"):
     excludes: tuple[str, ...] = ()
 
 
-class TokenTriggeredTags(_Format, tag="token_triggered_tags"):
+class TokenTriggeredTags(_Format, frozen=True, tag="token_triggered_tags"):
     """Free tokens in which each of ``trigger_tokens`` forces one of ``tags``."""
 
     trigger_tokens: tuple[int, ...]
@@ -117,7 +117,7 @@ class TokenTriggeredTags(_Format, tag="token_triggered_tags"):
     stop_after_first: bool = False
 
 
-class TagsWithSeparator(_Format, tag="tags_with_separator"):
+class TagsWithSeparator(_Format, frozen=True, tag="tags_with_separator"):
     """Tags and nothing else, with ``separator`` between them."""
 
     tags: tuple[Tag, ...]

@@ -1,4 +1,6 @@
-"""Checking a finished call against its tool's schema. Needs the extra ``[validate]``; without it nothing is checked, and said so."""
+"""Checking a finished call against its tool's schema. Needs the extra ``[validate]``; without it nothing is checked,
+and said so.
+"""
 
 from __future__ import annotations
 

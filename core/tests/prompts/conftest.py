@@ -9,11 +9,17 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-CHATML = (
-    "{%- for m in messages -%}<|im_start|>{{ m.role }}\n{{ m.content }}"
-    "{%- for c in m.tool_calls or [] -%}<tool_call>{{ c.function | tojson }}</tool_call>{%- endfor -%}"
-    "<|im_end|>\n{%- endfor -%}{% if tools %}{{ tools | tojson }}{% endif %}<|im_start|>assistant\n"
-)
+CHATML = """
+{%- for message in messages -%}
+    {{- "<|im_start|>" ~ message.role ~ "\\n" ~ (message.content or "") -}}
+    {%- for call in message.tool_calls or [] -%}
+        {{- "<tool_call>" ~ (call | tojson) ~ "</tool_call>" -}}
+    {%- endfor -%}
+    {{- (message.name or "") ~ (message.tool_call_id or "") ~ "<|im_end|>\\n" -}}
+{%- endfor -%}
+{{- tools | tojson if tools -}}
+{{- "<|im_start|>assistant\\n" -}}
+"""
 SPECIAL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>")
 ORDINARY = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 

@@ -257,6 +257,10 @@ def weather() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def tokenizer() -> PreTrainedTokenizerFast:
+    return make_tokenizer()
+
+
+def make_tokenizer() -> PreTrainedTokenizerFast:
     """A token a byte, with the markers of ChatML and of tool calls."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     inner = Tokenizer(models.BPE(vocab={char: number for number, char in enumerate(alphabet)}, merges=[]))
@@ -264,9 +268,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
     inner.decoder = decoders.ByteLevel()
     inner.add_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIAL])
     inner.add_tokens([AddedToken(text, special=False, normalized=False) for text in MARKERS])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=inner, eos_token="<|im_end|>", clean_up_tokenization_spaces=False
-    )
+    return PreTrainedTokenizerFast(tokenizer_object=inner, eos_token="<|im_end|>", clean_up_tokenization_spaces=False)
 
 
 @pytest.fixture(scope="session")
@@ -316,7 +318,7 @@ def served(serving) -> Served:
 
 
 def _run(app: Any) -> tuple[str, Callable[[], None]]:
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)  # asyncio switches Nagle's algorithm off where it reads this
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -60,9 +60,7 @@ async def test_the_async_client_reads_both(served, weather):
     messages = [{"role": "user", "content": "Hi"}]
     async with openai.AsyncOpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as client:
         whole = await client.chat.completions.create(model="scripted", messages=messages, tools=[weather])
-        stream = await client.chat.completions.create(
-            model="scripted", messages=messages, tools=[weather], stream=True
-        )
+        stream = await client.chat.completions.create(model="scripted", messages=messages, tools=[weather], stream=True)
         pieces = [
             call.function.arguments
             async for chunk in stream

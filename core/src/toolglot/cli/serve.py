@@ -130,14 +130,14 @@ def _add_engine(group: Any) -> None:
     )
     group.add_argument(
         "--dtype",
-        choices=("auto", "float32", "bfloat16", "float16"),
+        choices=("auto", "float32", "bfloat16"),
         default="auto",
         help="the type of weights (default: auto, float32 on a CPU)",
     )
     group.add_argument("--threads", metavar="N", type=positive, help="CPU threads (default: cores - 1)")
     group.add_argument(
         "--attention",
-        choices=("auto", "flash2", "flash4", "sdpa"),
+        choices=("auto", "flash", "sdpa"),
         default="auto",
         help="attention kernel (default: auto)",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 import torch
+from msgspec import Struct
 from transformers import AttentionInterface
 
 from toolglot.engine.batch import Batch
@@ -14,51 +15,60 @@ from toolglot.engine.kv_cache import KVCache
 NAME: Final = "toolglot"
 
 
-class Step(Protocol):
-    """What a model's attention layers are given: the batch's attention, or a probe."""
+class Layer(Struct, frozen=True):
+    """What one attention layer computed, each [tokens, heads, size], and what it asks for."""
 
-    def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, asked: dict[str, Any]
-    ) -> torch.Tensor:
-        """Queries [tokens, heads, size] to results of the same shape; ``asked`` is what else the layer wants."""
+    index: int
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+    scale: float
+    asked: dict[str, Any]
+    """All other arguments, by transformers' names."""
+
+
+class Step(Protocol):
+    """What a forward pass hands to the model's attention layers: the attention of a batch, or a probe."""
+
+    def attend(self, layer: Layer) -> torch.Tensor:
+        """Return the result for the layer's queries, in their shape."""
 
 
 class BatchStep:
-    """Attention of one batch."""
+    """The attention of one batch."""
 
     def __init__(self, batch: Batch, cache: KVCache, kernels: Kernels) -> None:
         self.batch = batch
         self._cache, self._kernels = cache, kernels
 
-    def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, _: dict[str, Any]
-    ) -> torch.Tensor:
+    def attend(self, layer: Layer) -> torch.Tensor:
         """Store the new keys and values, then attend over all that each sequence has."""
-        pools = self._cache.store(layer, self.batch.slots, key, value)
-        first = len(self.batch.decodes)
+        pools = self._cache.store(layer.index, self.batch.slots, layer.key, layer.value)
+        decodes, chunks = self.batch.decodes, self.batch.chunks
         results = []
-        if first:
-            results.append(self._kernels.decode(query[:first], *pools, self.batch.decodes, scale))
-        if len(self.batch.chunks):
-            results.append(self._kernels.chunks(query[first:], *pools, self.batch.chunks, scale))
+        if len(decodes):
+            results.append(self._kernels.decode(layer.query[: len(decodes)], pools, decodes, layer.scale))
+        if len(chunks):
+            results.append(self._kernels.chunks(layer.query[len(decodes) :], pools, chunks, layer.scale))
         return torch.cat(results)
 
 
 def _attend(
-    module: torch.nn.Module,
+    module: Any,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     *,
-    scaling: float | None = None,
     step: Step,
+    scaling: float | None = None,
     **asked: Any,
 ) -> tuple[torch.Tensor, None]:
-    """The function that transformers calls, with [1, heads, tokens, size]; ``step`` comes from the call of the model."""
+    """What transformers calls, with [1, heads, tokens, size] each; ``step`` is what the model was called with."""
+    query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    packed = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    return step.attend(module.layer_idx, *packed, scale, asked | {"attention_mask": attention_mask})[None], None
+    layer = Layer(module.layer_idx, query, key, value, scale, asked | {"attention_mask": attention_mask})
+    return step.attend(layer)[None], None
 
 
 # Without a mask function of this name, transformers makes no masks: the batch knows what each token sees.

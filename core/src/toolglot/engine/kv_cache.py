@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence as Seq
+from typing import Final, TypeAlias
 
 import torch
 
+Pools: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""The keys and the values of one layer, each [pages, page size, key-value heads, head size]."""
+
+_CUDA_SHARE: Final = 0.8
+"""Of the memory that is free beside the weights."""
+_CPU_SHARE: Final = 0.25
+"""Of the machine's memory; what is never written to is never taken."""
+_UNKNOWN_MEMORY: Final = 8 << 30
+
 
 class KVCache:
-    """Pages of keys and values, one pool for each layer: [pages, page size, key-value heads, head size].
+    """Pages for the keys and values of all layers.
 
     ``heads`` gives each layer's (key-value heads, head size). A sequence holds its pages from admission to its end, so
     it never runs out of them half-way.
@@ -17,9 +28,10 @@ class KVCache:
     def __init__(self, heads: Seq[tuple[int, int]], *, pages: int, page_size: int, like: torch.Tensor) -> None:
         self.page_size = page_size
         # Zeros, not garbage: what is masked is multiplied by zero, and a NaN would survive that.
-        self._keys, self._values = (
-            [like.new_zeros(pages, page_size, count, size) for count, size in heads] for _ in range(2)
-        )
+        self._pools: list[Pools] = [
+            (like.new_zeros(pages, page_size, count, size), like.new_zeros(pages, page_size, count, size))
+            for count, size in heads
+        ]
         self._free = list(range(pages))
 
     @property
@@ -40,16 +52,22 @@ class KVCache:
         self._free += pages
         pages.clear()
 
-    def store(
-        self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write keys and values [tokens, heads, size] at ``slots`` (page * page size + offset); return the layer's pools."""
-        pools = self._keys[layer], self._values[layer]
+    def store(self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Pools:
+        """Write keys and values [tokens, heads, size] at ``slots`` (page * page size + offset); return the layer's."""
+        pools = self._pools[layer]
         for pool, new in zip(pools, (keys, values), strict=True):
-            pool.flatten(0, 1).index_copy_(0, slots, new)
+            pool.view(-1, *new.shape[1:]).index_copy_(0, slots, new)
         return pools
 
 
 def token_bytes(heads: Seq[tuple[int, int]], dtype: torch.dtype) -> int:
     """How many bytes the cache needs for one token."""
     return 2 * dtype.itemsize * sum(count * size for count, size in heads)
+
+
+def memory_for_cache(device: torch.device) -> int:
+    """How many bytes the cache may take on this device."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0] * _CUDA_SHARE)
+    known = hasattr(os, "sysconf")  # not on Windows
+    return int((os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else _UNKNOWN_MEMORY) * _CPU_SHARE)

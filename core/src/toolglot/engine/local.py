@@ -6,15 +6,16 @@ import asyncio
 import logging
 import os
 import random
+import threading
 from collections.abc import Sequence as Seq
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from toolglot.engine import kernels
-from toolglot.engine.kv_cache import KVCache, token_bytes
+from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams
@@ -27,6 +28,8 @@ _logger = logging.getLogger(__name__)
 _BATCH_TOKENS: Final = {"cpu": 256, "cuda": 8192}
 """How many tokens one step takes in: enough to keep the device busy, few enough that streams do not stall."""
 
+_SEED_BITS: Final = 63
+
 
 class LocalEngine:
     """Runs the checkpoint in ``path``. The model is loaded at construction; requests run between start and stop.
@@ -36,7 +39,7 @@ class LocalEngine:
         name: The model's name in :attr:`info`.
         tokenizer: Its tokenizer: for the grammars, and for its end of sequence.
         dtype: ``float32``, ``bfloat16``, or ``auto``: float32 on the CPU, bfloat16 on CUDA.
-        threads: torch's threads on the CPU; one less than there are cores by default. A setting of the whole process.
+        threads: torch's threads on the CPU, a setting of the whole process; by default one less than there are cores.
         max_model_len: The longest prompt and output together, in tokens; by default what model and memory allow.
         max_num_seqs: How many requests run at once.
         max_queue: How many more may wait.
@@ -62,13 +65,140 @@ class LocalEngine:
         seed: int | None = None,
     ) -> None:
         torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._model = Model(path, dtype=dtype, device=device)
+        self._kernels, reason = kernels.choose(attention, self._model.shape, self._model.like)
         self._tokenizer = tokenizer
         self._max_num_seqs, self._max_queue = max_num_seqs, max_queue
-        self._seeds = random.Random(seed)
-        self._model = Model(path, dtype=dtype, device=torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-        like = torch.empty(0, dtype=self._model.dtype, device=self._model.device)
-        key_heads, size = self._model.heads[0]
-        self._kernels, reason = kernels.choose(
-            attention, heads=self._model.query_heads, key_heads=key_heads, size=size, like=like
+        self._seeds = random.Random(seed)  # noqa: S311  # for sampling
+        self._compiler: Any = None
+        self._compiler_made = threading.Lock()
+        self._loop: Loop | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        budget = memory_for_cache(device) // token_bytes(self._model.heads, self._model.dtype)
+        length = _length(max_model_len, {**self._model.limits, "the memory for its key-value cache": budget})
+        self._pages = min(budget, max_num_seqs * (length + self._kernels.page_size)) // self._kernels.page_size
+        self.info = ModelInfo(
+            name=name,
+            max_model_len=length,
+            vocab_size=self._model.vocab_size,
+            stop_token_ids=self._model.stop_ids | {tokenizer.eos_token_id} - {None},
+            facts={
+                "attention": self._kernels.name,
+                "attention_reason": reason,
+                "dtype": str(self._model.dtype).removeprefix("torch."),
+                "device": str(device),
+                "threads": torch.get_num_threads(),
+                "max_num_seqs": max_num_seqs,
+                "cache_tokens": self._pages * self._kernels.page_size,
+            },
         )
-        ...
+
+    async def start(self) -> None:
+        """Start the engine's thread."""
+        if self._loop is not None:
+            return
+        caller = asyncio.get_running_loop()
+        cache = KVCache(self._model.heads, pages=self._pages, page_size=self._kernels.page_size, like=self._model.like)
+        self._loop = Loop(
+            self._model,
+            self._kernels,
+            cache,
+            stop_ids=self.info.stop_token_ids,
+            max_num_seqs=self._max_num_seqs,
+            max_batch_tokens=_BATCH_TOKENS[self._model.device.type],
+            deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
+        )
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="toolglot-grammar")
+        self._loop.start()
+        _logger.info("%s: %s", self.info.name, ", ".join(f"{fact} {value}" for fact, value in self.info.facts.items()))
+
+    async def stop(self) -> None:
+        """Abort what runs, end the threads and free the cache; the model stays, so the engine may be started again."""
+        loop, self._loop = self._loop, None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if loop is not None:
+            await asyncio.to_thread(loop.stop)
+
+    async def compile(self, tag: StructuralTag) -> Constraint:
+        """Compile a tag in a thread of its own.
+
+        Raises:
+            GrammarError: XGrammar is missing, or refuses the tag.
+            EngineError: the engine is not started.
+        """
+        if self._pool is None:
+            raise EngineError("the engine is not running")
+        constraint: Constraint = await asyncio.get_running_loop().run_in_executor(self._pool, self._compile, tag)
+        return constraint
+
+    def submit(self, prompt: Seq[int], sampling: SamplingParams, constraint: Constraint | None = None) -> TokenStream:
+        """Queue a request and return its tokens as they come.
+
+        Raises:
+            QueueFullError: the queue is full.
+            EngineError: the request is impossible, or the engine is not started; later from the stream: it failed.
+        """
+        if self._loop is None:
+            raise EngineError("the engine is not running")
+        if self.running >= self._max_num_seqs + self._max_queue:
+            raise QueueFullError(retry_after=1 + self.running // self._max_num_seqs)
+        self._check(prompt, sampling)
+        seed = self._seeds.getrandbits(_SEED_BITS) if sampling.seed is None else sampling.seed % (1 << _SEED_BITS)
+        sequence = Sequence(list(prompt), sampling, constraint, seed, asyncio.Queue())
+        self._loop.submit(sequence)
+        return TokenStream(sequence)
+
+    @property
+    def running(self) -> int:
+        """How many requests hold a slot or wait for one."""
+        return 0 if self._loop is None else len(self._loop.live)
+
+    def _check(self, prompt: Seq[int], sampling: SamplingParams) -> None:
+        if not prompt or sampling.max_tokens < 1:
+            raise EngineError("a request needs a prompt and room for at least one token")
+        if min(prompt) < 0 or max(prompt) >= self.info.vocab_size:
+            raise EngineError(f"a token of the prompt is not in the vocabulary of {self.info.vocab_size}")
+        if len(prompt) + sampling.max_tokens > self.info.max_model_len:
+            raise EngineError(
+                f"{len(prompt)} tokens of prompt and {sampling.max_tokens} of output are more than the "
+                f"{self.info.max_model_len} that the model can take"
+            )
+
+    def _compile(self, tag: StructuralTag) -> Any:
+        with self._compiler_made:
+            if self._compiler is None:
+                self._compiler = self._make_compiler()
+        return self._compiler.compile(tag)
+
+    def _make_compiler(self) -> Any:
+        try:
+            from toolglot.grammar import Compiler
+        except ModuleNotFoundError as error:
+            raise GrammarError(
+                f'constrained decoding needs XGrammar: pip install "toolglot[grammar]" ({error})'
+            ) from error
+        return Compiler(
+            self._tokenizer, vocab_size=self.info.vocab_size, stop_token_ids=sorted(self.info.stop_token_ids)
+        )
+
+
+def _hand_out(outcomes: list[tuple[Sequence, Outcome]]) -> None:
+    for sequence, outcome in outcomes:
+        sequence.outbox.put_nowait(outcome)
+
+
+def _length(asked: int | None, limits: dict[str, int | None]) -> int:
+    """The longest sequence to serve: what was asked for, or the smallest limit.
+
+    Raises:
+        ModelError: more was asked for than the model can be served with.
+    """
+    bound, reason = min((limit, reason) for reason, limit in limits.items() if limit is not None)
+    if asked is None:
+        return bound
+    if not 1 < asked <= bound:
+        raise ModelError(f"max_model_len {asked} is not possible: it must be from 2 to {bound}, because of {reason}")
+    return asked

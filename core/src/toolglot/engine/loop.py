@@ -46,6 +46,7 @@ class Loop:
         self._deliver = deliver
         self.live: set[Sequence] = set()
         """All sequences that wait or run."""
+        self._inbox: deque[Sequence] = deque()
         self._waiting: deque[Sequence] = deque()
         self._running: list[Sequence] = []
         self._outcomes: list[tuple[Sequence, Outcome]] = []
@@ -59,7 +60,7 @@ class Loop:
     def submit(self, sequence: Sequence) -> None:
         """Queue a sequence."""
         self.live.add(sequence)
-        self._waiting.append(sequence)
+        self._inbox.append(sequence)
         self._wake.set()
 
     def stop(self) -> None:
@@ -68,25 +69,34 @@ class Loop:
         self._wake.set()
         self._thread.join()
 
+    @torch.inference_mode()
     def _run(self) -> None:
         while not self._stopping:
             self._wake.clear()
-            self._drop_cancelled()
+            self._receive()
+            self._abort([sequence for sequence in self._mine() if sequence.cancelled])
             self._admit()
             if self._running:
                 self._step()
             else:
                 self._wake.wait()
-        for sequence in list(self.live):
-            self._end(sequence, TokenDelta(finish="abort"))
+        self._receive()
+        self._abort(self._mine())
         self._flush()
 
-    def _drop_cancelled(self) -> None:
-        for sequence in [sequence for sequence in self.live if sequence.cancelled]:
+    def _receive(self) -> None:
+        while self._inbox:
+            self._waiting.append(self._inbox.popleft())
+
+    def _mine(self) -> list[Sequence]:
+        return [*self._running, *self._waiting]
+
+    def _abort(self, sequences: list[Sequence]) -> None:
+        for sequence in sequences:
             self._end(sequence, TokenDelta(finish="abort"))
 
     def _admit(self) -> None:
-        """Move waiting sequences, in order, to free slots, as long as the cache has pages for all they may become."""
+        """Give free slots to those that wait, in order, as long as the cache has pages for all they may become."""
         while self._waiting and len(self._running) < self._max_num_seqs:
             sequence = self._waiting[0]
             pages = self._cache.reserve(sequence.reach)

@@ -10,6 +10,7 @@ import torch
 
 from toolglot.checkpoints.progress import progress, quiet_transformers
 from toolglot.engine import attention
+from toolglot.engine.kernels import Shape
 from toolglot.errors import ModelError
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -44,7 +45,9 @@ class Model:
         """The width of the logits."""
         self.heads = probe.layers(self.config)
         """Each layer's (key-value heads, head size)."""
-        self.query_heads = probe.query_heads
+        self.shape = Shape(probe.query_heads, *self.heads[0])
+        self.like = torch.empty(0, dtype=self.dtype, device=device)
+        """An empty tensor of the model's dtype, on its device."""
         self.limits = {"its sliding window, which this engine does not have yet": probe.window, **_limits(self.config)}
         """What bounds the length of a sequence, in tokens, by reason; None is no bound."""
 
@@ -52,7 +55,9 @@ class Model:
     def stop_ids(self) -> frozenset[int]:
         """Every id that the generation config and the model config name as an end of sequence."""
         generation = self._network.generation_config
-        named = (config.eos_token_id for config in (generation, self._network.config, self.config) if config is not None)
+        named = (
+            config.eos_token_id for config in (generation, self._network.config, self.config) if config is not None
+        )
         return frozenset(number for value in named for number in _ids(value))
 
     @torch.inference_mode()
@@ -64,7 +69,11 @@ class Model:
     def _probe(self, probe: _Probe) -> torch.Tensor:
         try:
             return self._run(probe, torch.zeros(2, dtype=torch.int64, device=self.device))
-        except (TypeError, ValueError, RuntimeError) as error:  # what modelling code raises that was not written for this
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+        ) as error:  # what modelling code raises that was not written for this
             raise ModelError(f"this engine cannot run a model of type {self.config.model_type!r}: {error}") from error
 
     @torch.inference_mode()
@@ -91,19 +100,18 @@ class _Probe:
         self.window: int | None = None
         self._heads: dict[int, tuple[int, int]] = {}
 
-    def attend(
-        self, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, asked: dict[str, Any]
-    ) -> torch.Tensor:
+    def attend(self, layer: attention.Layer) -> torch.Tensor:
         for name, meaning in _LACKING.items():
-            if asked.get(name) is not None:
-                raise ModelError(f"this engine cannot run the model: layer {layer} needs {meaning}")
-        if not query.shape[-1] == key.shape[-1] == value.shape[-1]:
-            raise ModelError(f"this engine cannot run the model: keys and values of layer {layer} differ in size (MLA)")
-        self.query_heads = query.shape[1]
-        self._heads[layer] = (key.shape[1], key.shape[2])
-        windows = [window for window in (self.window, asked.get("sliding_window")) if window is not None]
-        self.window = min(windows, default=None)
-        return torch.zeros_like(query)
+            if layer.asked.get(name) is not None:
+                raise ModelError(f"this engine cannot run the model: layer {layer.index} needs {meaning}")
+        (_, queries, size), (_, heads, key_size) = layer.query.shape, layer.key.shape
+        if not size == key_size == layer.value.shape[-1]:
+            raise ModelError(f"this engine cannot run the model: sizes of layer {layer.index} differ (MLA)")
+        self.query_heads = queries
+        self._heads[layer.index] = (heads, size)
+        window = layer.asked.get("sliding_window")
+        self.window = min((each for each in (self.window, window) if each is not None), default=None)
+        return torch.zeros_like(layer.query)
 
     def layers(self, config: Any) -> list[tuple[int, int]]:
         if odd := set(getattr(config, "layer_types", None) or ()) - _LAYER_TYPES:
@@ -141,10 +149,10 @@ def _load(path: Path, dtype: torch.dtype) -> Any:
 
 
 def _limits(config: Any) -> dict[str, int | None]:
-    scaling = getattr(config, "rope_parameters", None) or {}
-    longest = getattr(config, "max_position_embeddings", None)
+    scaling: dict[str, Any] = getattr(config, "rope_parameters", None) or {}
+    longest: int | None = getattr(config, "max_position_embeddings", None)
     # These change the rotation of a whole batch when one of its sequences is long.
-    rescaled = [
+    rescaled: list[int] = [
         rope.get("original_max_position_embeddings") or longest
         for rope in (scaling, *scaling.values())
         if isinstance(rope, dict) and rope.get("rope_type") in ("dynamic", "longrope")

@@ -1,4 +1,6 @@
-"""What the server needs of an engine, embedded or remote. Text, stop strings and tool calls live above it, on token ids."""
+"""What the server needs of an engine, embedded or remote. Text, stop strings and tool calls live above it, on token
+ids.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ class SamplingParams(Struct, frozen=True, kw_only=True):
 
 
 class TokenDelta(Struct, frozen=True):
-    """Tokens of one step. The stop token itself is not among them. ``finish`` is set on the last delta, whose tokens may be empty."""
+    """Tokens of one step. The stop token itself is not among them. ``finish`` is set on the last delta, whose tokens
+    may be empty.
+    """
 
     token_ids: tuple[int, ...] = ()
     finish: Literal["stop", "length", "abort"] | None = None
@@ -67,7 +71,8 @@ class Engine(Protocol):
     ) -> AsyncIterator[TokenDelta]:
         """Queue a request and return its tokens as they come.
 
-        Closing the iterator (``aclose``, also by garbage collection or task cancellation) cancels the request and frees its slot.
+        Closing the iterator (``aclose``, also by garbage collection or task cancellation) cancels the request and
+        frees its slot.
 
         Raises:
             QueueFullError: at once, when the queue is full.

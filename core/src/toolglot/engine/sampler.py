@@ -10,8 +10,8 @@ from toolglot.engine.protocol import SamplingParams
 def sample(logits: torch.Tensor, sampling: SamplingParams, generator: torch.Generator | None = None) -> int:
     """Return the id of the next token. ``logits`` is one row [vocab_size]; minus infinity forbids a token.
 
-    Temperature applies first, then top_k, top_p and min_p each look at the same probabilities, and what all three keep is
-    drawn from.
+    Temperature applies first; then top_k, top_p and min_p each look at the same probabilities, and what all three keep
+    is drawn from.
     """
     if sampling.temperature == 0:
         return int(logits.argmax())

@@ -46,7 +46,7 @@ class Sequence:
 
 
 class TokenStream(AsyncIterator[TokenDelta]):
-    """The deltas of one sequence. Closing it, dropping it, or cancelling the task that waits for it cancels the request."""
+    """The deltas of a sequence. Closing it, dropping it, or cancelling the task that waits for it cancels that."""
 
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence

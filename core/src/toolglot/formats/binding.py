@@ -1,8 +1,8 @@
 """Marker tokens as single characters.
 
-Where the tokenizer has a marker as one token, the marker is that token and nothing else: text that merely spells it is text. To keep
-one machine for text and tokens, each bound token is one private code unit in the format and in the text that is read: a lone low
-surrogate, which no UTF-8 decoder yields.
+Where the tokenizer has a marker as one token, the marker is that token and nothing else: text that merely spells it
+is text. To keep one machine for text and tokens, each bound token is one private code unit in the format and in the
+text that is read: a lone low surrogate, which no UTF-8 decoder yields.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Binding:
 
     def form(self, form: WireFormat) -> WireFormat:
         """The format with each bound token as its unit."""
-        return _replaced(form, self.encode)
+        bound: WireFormat = _replaced(form, self.encode)
+        return bound
 
     def text(self, text: str, token_ids: Sequence[int], marks: Sequence[tuple[int, int]]) -> str:
         """Text as it came, with each marker token as its unit."""

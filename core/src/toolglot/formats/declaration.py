@@ -1,7 +1,7 @@
 """The vocabulary in which a wire format is declared: frozen data, from which grammar, reader and renderer are derived.
 
-A marker is written as its text. Whitespace in it is canonical for the renderer and the grammar, and lenient for the reader, which
-takes any run of whitespace there, also none; ``~`` is whitespace allowed, none written.
+A marker is written as its text. Whitespace in it is canonical for the renderer and the grammar, and lenient for the
+reader, which takes any run of whitespace there, also none; ``~`` is whitespace allowed, none written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Body(Protocol):
     def read(self, machine: Machine) -> Reading[None]:
         """Read one body at the machine's cursor (see :mod:`toolglot.formats.machine` for what it may do)."""
 
-    def render(self, call: Call, vary: Rng | None) -> str:
+    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:
         """Write ``call`` canonically, or with ``vary`` in any way that the reader grants. Raises RenderError."""
 
     def grammar(self, tool: Tool) -> tuple[str, Format, str]:
@@ -71,7 +71,9 @@ class Reasoning(Struct, frozen=True):
 
 
 class Ids(Protocol):
-    """How a call's id is made. ``number`` counts the calls of the whole conversation from 0, ``own`` is the id that the model wrote."""
+    """How a call's id is made. ``number`` counts the calls of the whole conversation from 0, ``own`` is the id that
+    the model wrote.
+    """
 
     def make(self, name: str, number: int, own: str | None) -> str: ...
 

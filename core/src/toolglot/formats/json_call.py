@@ -1,4 +1,6 @@
-"""A call as one JSON object: ``{"name": "get_weather", "arguments": {"city": "Oslo"}}``. The order of its keys is free."""
+"""A call as one JSON object: ``{"name": "get_weather", "arguments": {"city": "Oslo"}}``. The order of its keys is
+free.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class JsonCall(Struct, frozen=True):
     def read(self, machine: Machine) -> Reading[None]:
         yield from _Reader(self, machine).read()
 
-    def render(self, call: Call, vary: Rng | None) -> str:
+    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # JSON needs no schema
         members = [(self.name, json.dumps(call.name, ensure_ascii=False)), (self.arguments[0], call.arguments)]
         if self.id is not None:
             members.append((self.id, json.dumps(call.id, ensure_ascii=False)))

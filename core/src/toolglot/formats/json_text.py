@@ -1,4 +1,6 @@
-"""Reading JSON as it arrives: delimited by quotes and brackets only, forwarded as it was written, judged once when it is whole."""
+"""Reading JSON as it arrives: delimited by quotes and brackets only, forwarded as it was written, judged once when
+it is whole.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from toolglot.formats.markers import PARTIAL
+from toolglot.formats.markers import PARTIAL, reach
 
 if TYPE_CHECKING:
     from toolglot.formats.machine import Machine, Reading
@@ -51,8 +53,9 @@ class Delimiters:
 
 
 class _Scanner:
-    """Where a JSON value stands: its depth, and whether in a string. A raw control character in a string means that a quote is
-    missing somewhere, so that from there on a marker is a marker again."""
+    """Where a JSON value stands: its depth, and whether in a string. A raw control character in a string means that
+    a quote is missing somewhere, so that from there on a marker is a marker again.
+    """
 
     __slots__ = ("broken", "depth", "ended", "inside")
 
@@ -66,11 +69,8 @@ class _Scanner:
         text, at, end = machine.text, machine.at, len(machine.text)
         delimiters = machine.layout.delimiters
         while at < end and self.ended is None:
-            if self.inside:
-                pattern = delimiters.broken if self.broken else _STRING
-            else:
-                pattern = delimiters.outside
-            at = pattern.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty string
+            pattern = (delimiters.broken if self.broken else _STRING) if self.inside else delimiters.outside
+            at = reach(pattern, text, at)
             if at == end or (self.inside and text[at] == "\\"):
                 return at  # a lone backslash waits for the character that it escapes
             moved = self._step(machine, text[at], at)
@@ -123,7 +123,7 @@ def read_scalar(machine: Machine) -> Reading[str]:
     """Read a number, ``true``, ``false``, ``null`` or whatever else stands there up to a delimiter."""
     pieces: list[str] = []
     while True:
-        end = _SCALAR.match(machine.text, machine.at).end()  # type: ignore[union-attr]  # it matches the empty string
+        end = reach(_SCALAR, machine.text, machine.at)
         pieces.append(machine.take(end))
         if machine.at < len(machine.text) or sum(map(len, pieces)) > MAX_KEY:
             return "".join(pieces)
@@ -136,7 +136,7 @@ def read_key(machine: Machine) -> Reading[str | None]:
         return None
     while True:
         start = machine.at + 1
-        end = _KEY.match(machine.text, start, start + MAX_KEY).end()  # type: ignore[union-attr]  # it matches the empty string
+        end = reach(_KEY, machine.text, start, start + MAX_KEY)
         if end < len(machine.text) and machine.text[end] == '"':
             return _unquoted(machine.take(end + 1))
         if end - start >= MAX_KEY - 1 or end < len(machine.text) - 1:
@@ -153,7 +153,8 @@ def _unquoted(text: str) -> str | None:
 
 
 def read_string(machine: Machine, sink: Sink, *, decoded: bool = True) -> Reading[Ending]:
-    """Read a string at the cursor into ``sink``, piece by piece: what it says, or with ``decoded`` false how it is written.
+    """Read a string at the cursor into ``sink``, piece by piece: what it says, or with ``decoded`` false how it is
+    written.
 
     As :func:`read_value` otherwise.
     """

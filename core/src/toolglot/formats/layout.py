@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from toolglot.formats.binding import Binding
@@ -60,9 +60,11 @@ class Layout:
                 found += _openings(dialect, dialect.call, section=False)
         return found
 
-    @lru_cache(maxsize=None)  # noqa: B019  # a layout lives as long as its parser
+    @cache  # noqa: B019  # a layout lives as long as its parser
     def prose(self, *, calls: bool, fence: bool, late: tuple[str, ...], inside: Calls | None) -> Scan[Sign]:
-        """What may follow plain text: calls, the reasoning's fence, and what is left of a call or section that is not closed."""
+        """What may follow plain text: calls, the reasoning's fence, and what is left of a call or section that is
+        not closed.
+        """
         signs: list[tuple[str, Sign]] = list(self.openings) if calls else []
         if fence and self.form.reasoning:
             signs += [(spelling, FenceOpen()) for spelling in self.form.reasoning.fence.open]
@@ -73,7 +75,7 @@ class Layout:
         signs += [(spelling, Trailer()) for spelling in self.form.trailer]
         return Scan(signs, exact=self.exact)
 
-    @lru_cache(maxsize=None)  # noqa: B019  # as above
+    @cache  # noqa: B019  # as above
     def thought(self, *, calls: bool) -> Scan[Sign]:
         """What may follow reasoning: its fence, and calls where they end it."""
         reasoning = self.form.reasoning
@@ -83,7 +85,7 @@ class Layout:
             signs += self.openings
         return Scan(signs, exact=False)  # whitespace at the fence is framing, whoever writes it
 
-    @lru_cache(maxsize=None)  # noqa: B019  # as above
+    @cache  # noqa: B019  # as above
     def markers(self, spellings: tuple[str, ...]) -> Scan[str]:
         """A scan for some of the format's own spellings."""
         return Scan(((spelling, spelling) for spelling in spellings), exact=self.exact)
@@ -99,7 +101,6 @@ class Layout:
     def delimiters(self) -> Delimiters:
         """The regular expressions of the JSON scanner for these enders."""
         return Delimiters(self.enders.first)
-
 
 
 def _openings(dialect: Calls, frame: Frame, *, section: bool) -> list[tuple[str, Sign]]:

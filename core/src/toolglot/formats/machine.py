@@ -1,30 +1,38 @@
 """The machine that reads one output: straight-line code that waits where the text ends, for all formats.
 
-A reader is a generator: it yields when the text at hand is used up, and goes on when more has come. Positions do not survive a
-``yield``, since what was read is dropped then. What must be held back is bounded: a marker, a name, whitespace before a marker.
+A reader is a generator: it yields when the text at hand is used up, and goes on when more has come. Positions do not
+survive a ``yield``, since what was read is dropped then. What must be held back is bounded: a marker, a name,
+whitespace before a marker.
 
-Until a call is certain its text is kept (``trail``), so that it can be given back as content. It is certain when its name and the
-first of its arguments, or its end, are known; from then on nothing is taken back.
+Until a call is certain its text is kept (``trail``), so that it can be given back as content. It is certain when its
+name and the first of its arguments, or its end, are known; from then on nothing is taken back.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from typing import Literal, TypeAlias, TypeVar
 
-from toolglot.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, Finish, Outcome, ReasoningDelta, Repair
+from toolglot.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    Outcome,
+    ReasoningDelta,
+    Repair,
+)
 from toolglot.formats.declaration import Calls
 from toolglot.formats.layout import FenceClose, FenceOpen, Late, Layout, Opening, Sign, Trailer
-from toolglot.formats.markers import PARTIAL, WHITESPACE, Hit, Scan
+from toolglot.formats.markers import PARTIAL, SPACES, WHITESPACE, Hit, Scan, reach
 from toolglot.requests import Request
 from toolglot.validation import Validator
 
 T = TypeVar("T")
 Reading: TypeAlias = Generator[None, None, T]
 """A reader: yields when it needs more text, returns what it found."""
-
-_SPACES = re.compile(r"[ \t\r\n]*+")
 
 
 class Failed(Exception):  # noqa: N818  # control flow, not an error
@@ -53,7 +61,9 @@ class _Open:
 
 
 class Machine:
-    """Reads one output. :meth:`feed` and :meth:`finish` return what has become certain; the other methods are for bodies."""
+    """Reads one output. :meth:`feed` and :meth:`finish` return what has become certain; the other methods are for
+    bodies.
+    """
 
     def __init__(self, layout: Layout, request: Request, validator: Validator) -> None:
         self.layout = layout
@@ -85,7 +95,8 @@ class Machine:
         self._run = self._output()
         next(self._run)
 
-    # -- the whole output ------------------------------------------------------------------------------------------------
+    # -- the whole output
+    # ------------------------------------------------------------------------------------------------
 
     def feed(self, text: str) -> list[Event]:
         """Read more text."""
@@ -175,7 +186,8 @@ class Machine:
             self._space.clear()
         self._marked = True
 
-    # -- calls -----------------------------------------------------------------------------------------------------------
+    # -- calls
+    # -----------------------------------------------------------------------------------------------------------
 
     def _attempt(self, hit: Hit[Sign], opening: Opening) -> Reading[bool]:
         """Read calls from their opener on. Whether there was one; if not, its text has been said."""
@@ -304,7 +316,8 @@ class Machine:
         self._flush()
         self._unparsed = False
 
-    # -- what bodies use -------------------------------------------------------------------------------------------------
+    # -- what bodies use
+    # -------------------------------------------------------------------------------------------------
 
     def more(self) -> Reading[None]:
         """Wait for more text. Raises Cut when none comes."""
@@ -328,13 +341,15 @@ class Machine:
     def skip(self) -> Reading[None]:
         """Read whitespace, as much as comes; the end of the output is no error."""
         while True:
-            self.take(_SPACES.match(self.text, self.at).end())  # type: ignore[union-attr]  # it matches the empty string
+            self.take(reach(SPACES, self.text, self.at))
             if self.at < len(self.text) or self.eof:
                 return
             yield
 
     def gap(self, canonical: str) -> Reading[None]:
-        """Read whitespace where the format writes ``canonical``. Raises Failed or Broken when it must be that and is not."""
+        """Read whitespace where the format writes ``canonical``. Raises Failed or Broken when it must be that and is
+        not.
+        """
         if self.layout.exact:
             yield from self.literal(canonical)
         else:
@@ -382,7 +397,9 @@ class Machine:
         self._flush()
         self._call = _Open(self._count, self._named)
         number = self.request.earlier_calls + self._count
-        self._events.append(CallStart(self._count, self.layout.form.ids.make(self._named, number, self._own), self._named))
+        self._events.append(
+            CallStart(self._count, self.layout.form.ids.make(self._named, number, self._own), self._named)
+        )
         self._count += 1
 
     def arguments(self, text: str) -> None:
@@ -422,7 +439,8 @@ class Machine:
             raise Failed
         self._call.malformed = True
 
-    # -- channels --------------------------------------------------------------------------------------------------------
+    # -- channels
+    # --------------------------------------------------------------------------------------------------------
 
     def _slice(self, end: int) -> str:
         piece = self.text[self.at : end]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
@@ -13,10 +14,17 @@ NO, PARTIAL = -1, -2
 """What matching answers when the text is not the marker, and when it may still become it."""
 
 _PIECES = re.compile(r"[ \t\r\n~]+|[^ \t\r\n~]+")
-_SPACES = re.compile(r"[ \t\r\n]*+")
+SPACES = re.compile(r"[ \t\r\n]*+")
 _OUTER = WHITESPACE + "~"
 
 Action = TypeVar("Action")
+
+
+def reach(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
+    """Where a pattern that also matches the empty string stops matching."""
+    match = pattern.match(text, at, end)
+    assert match is not None
+    return match.end()
 
 
 class Marker:
@@ -41,7 +49,7 @@ class Marker:
         """Where the marker that begins at ``at`` ends; else NO, or PARTIAL when more text could complete it."""
         for literal, gap in self.parts:
             if literal is None and not exact:
-                at = _SPACES.match(text, at, at + MAX_GAP).end()  # type: ignore[union-attr]  # it matches the empty string
+                at = reach(SPACES, text, at, at + MAX_GAP)
                 continue
             fixed = gap if literal is None else literal
             if not text.startswith(fixed, at):

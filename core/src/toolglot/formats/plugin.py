@@ -17,7 +17,7 @@ from toolglot.formats.machine import Machine
 from toolglot.formats.rendering import render
 from toolglot.formats.tags import structural_tag
 from toolglot.hookspecs import hookimpl
-from toolglot.requests import Delta, Output, Request, State
+from toolglot.requests import Delta, Output, Request, State, Tool
 from toolglot.structural_tag import StructuralTag
 from toolglot.validation import Validator
 from toolglot.vocabulary import added_tokens
@@ -83,9 +83,9 @@ class WireFormatParser:
         state.validated(session.validator.checked)
         return events
 
-    def render(self, calls: Iterable[Call], *, vary: int | None = None) -> str:
+    def render(self, calls: Iterable[Call], *, tools: Iterable[Tool] = (), vary: int | None = None) -> str:
         """Write calls as the model would; ``vary`` seeds other ways that are read alike. Raises RenderError."""
-        return render(self.form, list(calls), None if vary is None else Random(vary))  # noqa: S311  # nothing secret
+        return render(self.form, list(calls), tuple(tools), None if vary is None else Random(vary))  # noqa: S311  # nothing secret
 
     def prompt_reasoning(self, prompt: str) -> Literal["open", "closed", "absent"]:
         """Whether the prompt ends with the reasoning opened, or opened and closed again, or neither."""
@@ -106,7 +106,7 @@ class WireFormatParser:
         """The format ready for reading: with marker tokens (``bound``) or text, leniently or exactly."""
         return self._layout(bound, exact)
 
-    def _new_layout(self, bound: bool, exact: bool) -> Layout:  # noqa: FBT001  # a cache key
+    def _new_layout(self, bound: bool, exact: bool) -> Layout:  # a cache key
         return Layout(self.form, self.binding if bound else Binding(self.form, {}), exact=exact)
 
 

@@ -7,11 +7,12 @@ from random import Random
 
 from toolglot.events import Call
 from toolglot.formats.declaration import Frame, WireFormat
+from toolglot.requests import Tool
 
 _SPACE = ("", "", "\n", " ", "\n\n", "\t ")
 
 
-def render(form: WireFormat, calls: Sequence[Call], vary: Random | None) -> str:
+def render(form: WireFormat, calls: Sequence[Call], tools: Sequence[Tool], vary: Random | None) -> str:
     """The text of ``calls``; empty without calls.
 
     Raises:
@@ -20,7 +21,8 @@ def render(form: WireFormat, calls: Sequence[Call], vary: Random | None) -> str:
     if not calls:
         return ""
     dialect = vary.choice(form.calls) if vary else form.calls[0]
-    bodies = [_framed(dialect.call, dialect.body.render(call, vary), vary) for call in calls]
+    known = {tool.name: tool for tool in tools}
+    bodies = [_framed(dialect.call, dialect.body.render(call, known.get(call.name), vary), vary) for call in calls]
     text = _spelled(dialect.separator, vary).join(bodies)
     return text if dialect.section is None else _framed(dialect.section, text, vary)
 

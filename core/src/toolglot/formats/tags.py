@@ -1,7 +1,8 @@
 """What a format lets the model write, for one request: the structural tag, derived from the declaration.
 
-Calls are written in the first dialect, in its canonical spelling. Where a marker is a token it is named by id, so that nothing
-else spells it; other added tokens occur nowhere. Free text, and reasoning, exclude what would open a call where none may begin.
+Calls are written in the first dialect, in its canonical spelling. Where a marker is a token it is named by id, so
+that nothing else spells it; other added tokens occur nowhere. Free text, and reasoning, exclude what would open a
+call where none may begin.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class _Writer:
             free: Format = TokenTriggeredTags((trigger.token.token,), tags, stop_after_first=one)
         else:
             free = TriggeredTags((trigger.text,), tags, stop_after_first=one, excludes=self._fences)
-        return Sequence((*self._reasoning(), free))
+        return Sequence((*self._reasoning(), free, *((_AT_THE_END,) if one else ())))
 
     @property
     def _tools(self) -> tuple[Tool, ...]:
@@ -118,7 +119,8 @@ class _Writer:
             return tuple(_bounded(tool) for tool in self._request.tools if tool.name == choice.name)
         strict = choice == "required"
         return tuple(
-            _bounded(tool) if strict or tool.strict else replace(tool, parameters=_ANY_OBJECT) for tool in self._request.tools
+            _bounded(tool) if strict or tool.strict else replace(tool, parameters=_ANY_OBJECT)
+            for tool in self._request.tools
         )
 
     @property

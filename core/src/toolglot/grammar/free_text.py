@@ -1,8 +1,8 @@
 """Keep the tokens that a tag names by id out of its free text.
 
-XGrammar lets every token through in free text that has exclusions or triggers. An excluded string also excludes a token
-whose bytes hold it, and an added token's bytes hold its name: so the names are excluded too. ``AnyText()`` alone needs no
-help: it is valid UTF-8, which no added token's bytes are.
+XGrammar lets every token through in free text that has exclusions or triggers. An excluded string also excludes a
+token whose bytes hold it, and an added token's bytes hold its name: so the names are excluded too. ``AnyText()`` alone
+needs no help: it is valid UTF-8, which no added token's bytes are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def without_tokens(value: Any, names: Mapping[int, str]) -> Any:
     match value:
         case AnyText(excludes) if excludes:
             return replace(value, excludes=_more(excludes, names))
-        case Tag(content=AnyText(excludes), end=str() | tuple()):  # XGrammar excludes the end, even where nothing else is
+        case Tag(
+            content=AnyText(excludes), end=str() | tuple()
+        ):  # XGrammar excludes the end, even where nothing else is
             return replace(value, content=replace(value.content, excludes=_more(excludes, names)))
         case TriggeredTags(triggers, tags, excludes=excludes):
             others = {token: name for token, name in names.items() if name not in triggers}

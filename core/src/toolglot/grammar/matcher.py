@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 import xgrammar
+from msgspec import Struct
+
+
+class TokenBits(Struct, frozen=True):
+    """A set of token ids, packed as XGrammar packs its masks: token 32 i + k is bit k of word i."""
+
+    words: torch.Tensor
+
+    @classmethod
+    def of(cls, token_ids: Iterable[int], vocab_size: int) -> TokenBits:
+        bits = torch.zeros(_width(vocab_size) * 32, dtype=torch.int64)
+        bits[list(token_ids)] = 1
+        return cls((bits.view(-1, 32) << torch.arange(32)).sum(1).to(torch.int32))
+
+    def __invert__(self) -> TokenBits:
+        return TokenBits(~self.words)
+
+    def __contains__(self, token_id: int) -> bool:
+        return bool(int(self.words[token_id // 32]) >> (token_id % 32) & 1)
 
 
 class Matcher:
-    """Follows one output through a compiled tag. Not for use by several threads at once."""
+    """Follows one output through a compiled tag. Not for several threads at once."""
 
-    def __init__(self, grammar: Any, allowed: torch.Tensor) -> None:
+    def __init__(self, grammar: Any, usable: TokenBits, stops: TokenBits) -> None:
         self._matcher = xgrammar.GrammarMatcher(grammar)
-        self._vocab_size: int = grammar.tokenizer_info.vocab_size
-        self._allowed = allowed
-        self._bits = torch.empty_like(allowed)
+        self._vocab_size = grammar.tokenizer_info.vocab_size - 1  # the last one is XGrammar's own stop token
+        self._usable = usable
+        self._stops = stops
+        self._words = torch.empty_like(usable.words)
+        self._finished = False
 
     @property
     def finished(self) -> bool:
-        """Whether a stop token was accepted: the output is over, and nothing more is masked or accepted."""
-        return bool(self._matcher.is_terminated())
+        """Whether a stop token ended the output. From then on nothing is masked, and nothing accepted."""
+        return self._finished
 
     def mask(self, logits: torch.Tensor) -> None:
         """Set the logits of all tokens that may not come next to minus infinity, in place.
@@ -28,24 +50,33 @@ class Matcher:
         ``logits`` is one row, [vocab_size], float32 or bfloat16, on the CPU or a CUDA device.
         """
         if logits.shape != (self._vocab_size,):
-            raise ValueError(f"`logits` has the shape {tuple(logits.shape)}; the grammar was compiled for ({self._vocab_size},)")
-        if self.finished:
+            raise ValueError(
+                f"`logits` has shape {tuple(logits.shape)}; the grammar was compiled for ({self._vocab_size},)"
+            )
+        if self._finished:
             return
-        self._matcher.fill_next_token_bitmask(self._bits.unsqueeze(0))
-        self._bits &= self._allowed
-        xgrammar.apply_token_bitmask_inplace(logits.unsqueeze(0), self._bits.unsqueeze(0).to(logits.device))
+        self._matcher.fill_next_token_bitmask(self._words.unsqueeze(0))
+        self._words &= self._usable.words
+        if self._matcher.is_completed():
+            self._words |= self._stops.words
+        xgrammar.apply_token_bitmask_inplace(logits.unsqueeze(0), self._words.unsqueeze(0).to(logits.device))
 
     def accept(self, token_id: int) -> bool:
-        """Take the next token of the output; False, and no change, if it may not come next."""
-        if self.finished or not self._may_use(token_id):
-            return False
-        return bool(self._matcher.accept_token(token_id))
+        """Take the next token of the output; False, and no change, if it may not come next.
 
-    def rollback(self, count: int) -> None:
-        """Take back the last ``count`` accepted tokens."""
-        self._matcher.rollback(count)
-
-    def _may_use(self, token_id: int) -> bool:
-        if not 0 <= token_id < self._vocab_size:
+        A stop token that is also a marker is one where the grammar wants it; if the output may end after it, it does.
+        """
+        if self._finished or not 0 <= token_id < self._vocab_size:
             return False
-        return bool(int(self._allowed[token_id // 32]) >> (token_id % 32) & 1)
+        complete = self._matcher.is_completed()
+        stop = token_id in self._stops
+        if token_id in self._usable and self._matcher.accept_token(token_id):
+            self._finished = stop and self._matcher.is_completed()
+            return True
+        self._finished = stop and complete
+        return self._finished
+
+
+def _width(vocab_size: int) -> int:
+    """Words of a mask over ``vocab_size`` tokens and XGrammar's stop token."""
+    return vocab_size // 32 + 1

@@ -49,8 +49,7 @@ def _max_tokens(chat: ChatRequest, prompt_tokens: int, max_model_len: int) -> in
     asked: int | None = getattr(chat, param)
     if asked is not None and asked > room:
         message = (
-            f"`{param}` is {asked}, and the prompt has {prompt_tokens} tokens; "
-            f"together they may have {max_model_len}"
+            f"`{param}` is {asked}, and the prompt has {prompt_tokens} tokens; together they may have {max_model_len}"
         )
         raise ApiError(400, message, param=param, code=TOO_LONG)
     return room if asked is None else asked

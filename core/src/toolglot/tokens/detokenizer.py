@@ -26,10 +26,12 @@ class Detokenizer:
     """Makes the text of one output from its token ids, in any portions.
 
     The pieces together are what ``tokenizer.decode(ids, skip_special_tokens=False)`` returns for all ids but the hidden
-    ones, however the ids are split. Bytes that are no UTF-8 become U+FFFD; what may still become a character is held back
-    until the next id. Ids that the tokenizer does not have, negative ones too, stand for nothing. One difference: where a
-    run of byte-fallback tokens is not UTF-8 as a whole, ``decode`` turns every byte of the run into a U+FFFD, this class
-    only the bytes that are wrong (one U+FFFD for each cut character), as it cannot take back what it has given out.
+    ones, however the ids are split. Bytes that are no UTF-8 become U+FFFD; what may still become a character is held
+    until the next id. Ids that the tokenizer does not have, negative ones too, stand for nothing.
+
+    One difference: where a run of byte-fallback tokens is not UTF-8 as a whole, ``decode`` turns every byte of the run
+    into a U+FFFD; this class only the bytes that are wrong (one U+FFFD for each cut character), as it cannot take back
+    what it has given out.
 
     Raises:
         ModelError: the tokenizer is of a kind that is not supported (see :func:`toolglot.tokens.table.token_table`).

@@ -58,14 +58,15 @@ def _table(backend: Any, size: int) -> TokenTable:  # noqa: ARG001  # the size i
 
 def _links(backend: Any) -> list[dict[str, Any]]:
     """The decoders that follow one another, as tokenizer.json spells them."""
-    state = json.loads(backend.decoder.__getstate__()) if backend.decoder else {"type": "none"}
-    return list(state["decoders"]) if state["type"] == "Sequence" else [state]
+    state: dict[str, Any] = json.loads(backend.decoder.__getstate__()) if backend.decoder else {"type": "none"}
+    return state["decoders"] if state["type"] == "Sequence" else [state]
 
 
 def _steps(links: Iterable[Mapping[str, Any]]) -> tuple[list[_Step], tuple[str, int]]:
     """What is done to each token in turn, and what is stripped from the start of the text."""
     steps: list[_Step] = []
     strip = ("", 0)
+    fused = False
     for link in links:
         match link:
             case {"type": "ByteLevel"}:
@@ -76,18 +77,16 @@ def _steps(links: Iterable[Mapping[str, Any]]) -> tuple[list[_Step], tuple[str, 
                 steps.append(_replace(old, new))
             case {"type": "Metaspace", "replacement": old}:
                 steps.append(_replace(old, " "))
-            case {"type": "Strip", "content": character, "start": start, "stop": 0}:
+            case {"type": "Strip", "content": character, "start": start, "stop": 0} if fused:
                 strip = (character, start)
             case {"type": "Fuse"}:
-                pass
+                fused = True
             case _:
                 raise ModelError(f"the tokenizer's decoder {json.dumps(link)} is not supported")
     return steps, strip
 
 
-def _opening(
-    names: Mapping[int, str], links: list[dict[str, Any]], steps: list[_Step]
-) -> dict[int, bytes]:
+def _opening(names: Mapping[int, str], links: list[dict[str, Any]], steps: list[_Step]) -> dict[int, bytes]:
     """Metaspace takes its character off a first token instead of making it a space."""
     first = links[0]
     if first["type"] != "Metaspace" or first["prepend_scheme"] == "never":

@@ -1,0 +1,105 @@
+"""What ``toolglot serve`` checks and decides before it loads weights."""
+
+from __future__ import annotations
+
+import socket
+from argparse import Namespace
+from collections.abc import Callable
+
+import pytest
+
+from toolglot.cli import argument_parser, checks, startup
+from toolglot.server import ServerConfig
+
+Refused = Callable[..., str]
+
+
+def arguments(*flags: str) -> Namespace:
+    return argument_parser().parse_args(["serve", *flags])
+
+
+def test_a_port_in_use_is_refused(plugin_file: str, refused: Refused) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+
+        said = refused("serve", "m", "--tool-parser-plugin", plugin_file, "--port", port)
+
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use; try another --port or --host" in said
+
+
+def test_a_host_that_is_none_is_refused(refused: Refused) -> None:
+    assert "cannot listen on 300.0.0.1:8000" in refused("serve", "m", "--host", "300.0.0.1")
+
+
+@pytest.mark.parametrize("path", ["no/such/file", "missing.jinja"])
+def test_a_template_file_that_is_not_there_is_refused(path: str, refused: Refused) -> None:
+    assert f"--chat-template {path}: no such file" in refused("serve", "m", "--chat-template", path)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
+    monkeypatch.setitem(checks.EXTRAS, "grammar", ("a_package_that_nobody_has",))
+
+    assert "pip install 'toolglot[grammar]'" in refused("serve")
+
+
+def test_a_model_that_is_nowhere_is_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "require_port", lambda host, port: None)
+
+    said = refused("serve", "./no-such-model.gguf")
+
+    assert "no-such-model.gguf" in said
+
+
+def test_the_demo_model_brings_its_settings() -> None:
+    chosen = arguments()
+    startup.preset(chosen)
+
+    assert chosen.enable_auto_tool_choice
+    assert chosen.tool_call_parser == "hermes"
+    assert chosen.chat_template == "tool_chat_template_hermes"
+
+
+def test_flags_win_over_the_settings_of_the_demo_model() -> None:
+    chosen = arguments("--tool-call-parser", "other")
+    startup.preset(chosen)
+
+    assert chosen.tool_call_parser == "other"
+
+
+def test_another_model_brings_no_settings() -> None:
+    chosen = arguments("model")
+    startup.preset(chosen)
+
+    assert not chosen.enable_auto_tool_choice
+    assert chosen.tool_call_parser is None
+
+
+def test_without_flags_the_server_has_its_defaults() -> None:
+    assert startup.server_config(arguments()) == ServerConfig()
+
+
+def test_every_setting_of_the_server_has_a_flag() -> None:
+    chosen = arguments(
+        *("--served-model-name", "a", "b"),
+        *("--host", "0.0.0.0", "--port", "9", "--api-key", "k", "--max-body-bytes", "5"),
+        *("--enable-auto-tool-choice", "--exclude-tools-when-tool-choice-none", "--no-extensions"),
+        *("--default-chat-template-kwargs", '{"x": 1}', "--repair", "off", "--unknown-tools", "content"),
+    )
+
+    config, default = startup.server_config(chosen), ServerConfig()
+    changed = {name for name in ServerConfig.__struct_fields__ if getattr(config, name) != getattr(default, name)}
+    assert changed == set(ServerConfig.__struct_fields__) - {"shutdown_timeout"}
+
+
+def test_the_key_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGLOT_API_KEY", "secret")
+
+    assert startup.server_config(arguments()).api_key == "secret"
+
+
+def test_an_empty_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGLOT_API_KEY", "")
+
+    assert startup.server_config(arguments()).api_key is None

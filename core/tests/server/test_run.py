@@ -1,0 +1,79 @@
+"""The server as a process of its own: it listens where it was told, and ends without cutting replies."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+TEXT = "one two three four five six seven eight nine ten"
+
+
+def serve(port: int) -> None:
+    """Serve ``TEXT``; runs in the process."""
+    from toolglot.prompts import PromptRenderer
+    from toolglot.server import ServerConfig, create_app, run
+
+    spec = importlib.util.spec_from_file_location("scripted", Path(__file__).with_name("conftest.py"))
+    scripted = importlib.util.module_from_spec(spec)
+    sys.modules["scripted"] = scripted
+    spec.loader.exec_module(scripted)
+    tokenizer = scripted.make_tokenizer()
+    engine = scripted.ScriptedEngine(tokenizer)
+    engine.say(TEXT, delay=0.02)
+    config = ServerConfig(port=port)
+    prompts = PromptRenderer(tokenizer, chat_template=scripted.TEMPLATE)
+    run(create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=None), config)
+    print("engine stopped:", engine.stopped)
+
+
+@pytest.fixture
+def process():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([sys.executable, __file__, str(port)], stdout=subprocess.PIPE, text=True)
+    process.url = f"http://127.0.0.1:{port}"
+    with process:
+        yield process
+        process.kill()
+
+
+def wait_until_healthy(process) -> None:
+    for _ in range(600):
+        assert process.poll() is None
+        try:
+            assert httpx.get(f"{process.url}/health").status_code == 200
+        except httpx.ConnectError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("the server did not start within a minute")
+
+
+def test_a_stream_that_runs_when_the_server_is_told_to_stop_is_finished(process):
+    wait_until_healthy(process)
+    body = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    with httpx.stream("POST", f"{process.url}/v1/chat/completions", json=body) as response:
+        lines = response.iter_lines()
+        events = [next(lines)]
+        process.send_signal(signal.SIGTERM)
+        events += [line for line in lines if line]
+    assert events[-1] == "data: [DONE]"
+    deltas = [json.loads(event.removeprefix("data: "))["choices"][0]["delta"] for event in events[:-1] if event]
+    assert "".join(delta.get("content", "") for delta in deltas) == TEXT
+    output, _ = process.communicate(timeout=20)
+    assert output == "engine stopped: 1\n"
+    assert process.returncode == 0
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
