@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 Toolglot = Callable[..., int]
+Parse = Callable[..., str]
 Refused = Callable[..., str]
 ADD, SUB = (
     '<action>{"name": "add", "arguments": {"a": "é"}}</action>',
@@ -24,9 +25,7 @@ TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"type":
 
 
 @pytest.fixture
-def parse(
-    toolglot: Toolglot, plugin_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
+def parse(toolglot: Toolglot, plugin_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Parse:
     """Runs ``toolglot parse`` with the parser ``actions`` on a file that holds OUTPUT, and returns what it prints."""
     raw = tmp_path / "output.txt"
     raw.write_bytes(OUTPUT.encode())
@@ -49,7 +48,7 @@ def write_tools(folder: Path, tools: Any) -> str:
     return str(path)
 
 
-def test_the_message_is_printed_with_its_text_as_it_is(parse: Callable[..., str]) -> None:
+def test_the_message_is_printed_with_its_text_as_it_is(parse: Parse) -> None:
     printed = parse()
 
     assert json.loads(printed)["content"] == "Säure."
@@ -57,31 +56,31 @@ def test_the_message_is_printed_with_its_text_as_it_is(parse: Callable[..., str]
     assert calls(printed) == [("add", '{"a": "é"}', "ok"), ("sub", "{}", "ok")]
 
 
-def test_offered_tools_are_checked(parse: Callable[..., str], tmp_path: Path) -> None:
+def test_offered_tools_are_checked(parse: Parse, tmp_path: Path) -> None:
     found = calls(parse("--tools", write_tools(tmp_path, TOOLS)))
 
     assert [outcome for _, _, outcome in found] == ["schema_violation", "unknown_tool"]
 
 
-def test_no_call_is_read_when_none_may_be_made(parse: Callable[..., str]) -> None:
+def test_no_call_is_read_when_none_may_be_made(parse: Parse) -> None:
     message = json.loads(parse("--tool-choice", "none"))
 
     assert message["content"] == OUTPUT
     assert message["tool_calls"] == []
 
 
-def test_a_tool_can_be_named(parse: Callable[..., str]) -> None:
+def test_a_tool_can_be_named(parse: Parse) -> None:
     assert [name for name, _, _ in calls(parse("--tool-choice", "add"))] == ["add", "sub"]
 
 
-def test_an_output_can_be_cut(parse: Callable[..., str], tmp_path: Path) -> None:
+def test_an_output_can_be_cut(parse: Parse, tmp_path: Path) -> None:
     (tmp_path / "output.txt").write_text('<action>{"name": "add", "arguments": {"a": 1')
 
     assert calls(parse("--finish-reason", "length")) == [("add", '{"a": 1', "truncated")]
 
 
 @pytest.mark.parametrize("chunks", ["1", "3", "1000", "random:7"])
-def test_chunks_make_no_difference(chunks: str, parse: Callable[..., str]) -> None:
+def test_chunks_make_no_difference(chunks: str, parse: Parse) -> None:
     def without_ids(printed: str) -> Any:
         message = json.loads(printed)
         for call in message["tool_calls"]:
@@ -91,7 +90,7 @@ def test_chunks_make_no_difference(chunks: str, parse: Callable[..., str]) -> No
     assert without_ids(parse("--chunks", chunks)) == without_ids(parse())
 
 
-def test_events_are_printed_one_a_line(parse: Callable[..., str]) -> None:
+def test_events_are_printed_one_a_line(parse: Parse) -> None:
     events = [json.loads(line) for line in parse("--events", "--chunks", "5").splitlines()]
 
     assert "".join(event["text"] for event in events if event["type"] == "content") == "Säure."
@@ -109,7 +108,7 @@ def test_standard_input_is_read(
 
 
 def test_what_is_parsed_can_be_rendered(
-    parse: Callable[..., str],
+    parse: Parse,
     toolglot: Toolglot,
     plugin_file: str,
     tmp_path: Path,
@@ -146,7 +145,7 @@ def test_calls_to_render_are_checked(
     [
         ({}, "a JSON array of tools is wanted, not dict"),
         ([1], "tools[0] is no object"),
-        ([*TOOLS, {"type": "function"}], "`function` is missing or has the wrong type in `tools[1]`"),
+        ([*TOOLS, {"type": "function"}], "`function` of `tools[1]` must be an object"),
     ],
 )
 def test_the_tools_file_is_checked(tools: Any, reason: str, plugin_file: str, tmp_path: Path, refused: Refused) -> None:

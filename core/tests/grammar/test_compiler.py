@@ -25,10 +25,13 @@ from toolglot.structural_tag import (
     TokenTriggeredTags,
     TriggeredTags,
 )
+from toolglot.tokens.table import token_table
 
 PADDING = 19
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-TEXT_CALL = Tag('<tool_call>\n{"name": "get_weather", "arguments": ', JsonSchema(json_schema=WEATHER), "}\n</tool_call>")
+TEXT_CALL = Tag(
+    '<tool_call>\n{"name": "get_weather", "arguments": ', JsonSchema(json_schema=WEATHER), "}\n</tool_call>"
+)
 
 
 class Vocabulary:
@@ -38,6 +41,7 @@ class Vocabulary:
         self.tokenizer = tokenizer
         self.size = tokenizer.get_vocab_size() + PADDING
         self.stops = {tokenizer.token_to_id(stop) for stop in stops}
+        self.bytes = {text: token for token, text in enumerate(token_table(tokenizer).texts) if len(text) == 1}
         self.added = set(tokenizer.get_added_tokens_decoder())
         self.compiler = Compiler(tokenizer, vocab_size=self.size, stop_token_ids=self.stops)
 
@@ -55,7 +59,7 @@ class Vocabulary:
 
     def byte(self, byte: int) -> int:
         """The id of the token of one byte."""
-        return next(token for token in range(256) if self.compiler._spellings(self.tokenizer)[token] == bytes([byte]))
+        return self.bytes[bytes([byte])]
 
     def allowed(self, fmt: Format, before: str | bytes = "") -> set[int]:
         return allowed(self.matcher(fmt, before), self.size)
@@ -79,7 +83,9 @@ def tokens(token_tokenizer):
 
 @pytest.fixture
 def token_call(tokens):
-    body = Sequence((ConstString('\n{"name": "get_weather", "arguments": '), JsonSchema(json_schema=WEATHER), ConstString("}\n")))
+    body = Sequence(
+        (ConstString('\n{"name": "get_weather", "arguments": '), JsonSchema(json_schema=WEATHER), ConstString("}\n"))
+    )
     return Tag(Token(tokens["<tool_call>"]), body, Token(tokens["</tool_call>"]))
 
 
@@ -155,7 +161,7 @@ def test_padding_is_never_allowed(text):
 def test_stop_tokens_are_allowed_exactly_where_the_output_may_end(text):
     call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "a"}}\n</tool_call>'
     tag = TagsWithSeparator((TEXT_CALL,), "\n", at_least_one=True)
-    ids = text.ids(call + "\n" + call)
+    ids = [text.byte(byte) for byte in f"{call}\n{call}".encode()]
     matcher = text.matcher(tag)
 
     ends = []
@@ -202,7 +208,9 @@ def test_a_stop_token_that_is_a_marker_is_both(token_tokenizer):
 
 def test_a_stop_token_ends_the_output_where_the_grammar_may_end(token_tokenizer):
     tokens = Vocabulary(token_tokenizer, stops=("<|im_end|>", "</think>"))
-    matcher = tokens.matcher(Sequence((ConstString("a"), Optional(Sequence((Token(tokens["<think>"]), ConstString("b")))))), "a")
+    matcher = tokens.matcher(
+        Sequence((ConstString("a"), Optional(Sequence((Token(tokens["<think>"]), ConstString("b")))))), "a"
+    )
 
     assert allowed(matcher, tokens.size) == {*tokens.stops, tokens["<think>"]}
     assert matcher.accept(tokens["</think>"])

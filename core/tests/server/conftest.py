@@ -20,7 +20,8 @@ from transformers import PreTrainedTokenizerFast
 
 import toolglot
 from toolglot.engine.protocol import ModelInfo, SamplingParams, TokenDelta
-from toolglot.errors import GrammarError, QueueFullError
+from toolglot.errors import EngineError, QueueFullError
+from toolglot.grammar import CompiledTag, Compiler
 from toolglot.prompts import PromptRenderer
 from toolglot.server import ServerConfig, create_app
 from toolglot.structural_tag import StructuralTag
@@ -67,28 +68,42 @@ class Script:
 
 @dataclass
 class ScriptedEngine:
-    """Replays scripts, in the order in which they were written; the last one again and again."""
+    """Replays scripts, in the order in which they were written; the last one again and again.
+
+    Grammars are compiled, and a script that breaks its grammar fails, as no engine could have written it.
+    """
 
     tokenizer: Any
     scripts: list[Script] = field(default_factory=list)
     prompts: list[tuple[int, ...]] = field(default_factory=list)
     samplings: list[SamplingParams] = field(default_factory=list)
-    tags: list[StructuralTag] = field(default_factory=list)
-    constraints: list[Any] = field(default_factory=list)
+    constraints: list[CompiledTag | None] = field(default_factory=list)
     full: bool = False
-    refusal: GrammarError | None = None
     running: int = 0
     yielded: int = 0
     started: int = 0
     stopped: int = 0
 
-    def reset(self) -> None:
-        self.scripts, self.prompts, self.samplings, self.tags, self.constraints = [], [], [], [], []
-        self.full, self.refusal, self.yielded = False, None, 0
+    def __post_init__(self) -> None:
+        self.stop_token = self.tokenizer.convert_tokens_to_ids("<|im_end|>")
+        self.info = ModelInfo(
+            name=MODEL,
+            max_model_len=MAX_MODEL_LEN,
+            vocab_size=len(self.tokenizer),
+            stop_token_ids=frozenset({self.stop_token}),
+        )
+        self.compiler = Compiler(
+            self.tokenizer, vocab_size=self.info.vocab_size, stop_token_ids=self.info.stop_token_ids
+        )
 
-    def say(self, text: str, *, each: int = 1, **rest: Any) -> None:
-        """Reply with ``text``, ``each`` tokens a step."""
-        ids = self.tokenizer.encode(text, add_special_tokens=False)
+    def reset(self) -> None:
+        self.scripts, self.prompts, self.samplings, self.constraints = [], [], [], []
+        self.full, self.yielded = False, 0
+
+    def say(self, text: str, *, each: int = 1, spelled: bool = False, **rest: Any) -> None:
+        """Reply with ``text``, ``each`` tokens a step; ``spelled`` writes markers as ordinary text."""
+        parts = text if spelled else [text]
+        ids = [token for part in parts for token in self.tokenizer.encode(part, add_special_tokens=False)]
         steps = [tuple(ids[at : at + each]) for at in range(0, len(ids), each)]
         self.scripts.append(Script(steps, **rest))
 
@@ -96,28 +111,17 @@ class ScriptedEngine:
     def prompt(self) -> str:
         return self.tokenizer.decode(self.prompts[-1])
 
-    @property
-    def info(self) -> ModelInfo:
-        stop = self.tokenizer.convert_tokens_to_ids("<|im_end|>")
-        return ModelInfo(
-            name=MODEL, max_model_len=MAX_MODEL_LEN, vocab_size=len(self.tokenizer), stop_token_ids=frozenset({stop})
-        )
-
     async def start(self) -> None:
         self.started += 1
 
     async def stop(self) -> None:
         self.stopped += 1
 
-    async def compile(self, tag: StructuralTag) -> StructuralTag:
-        await asyncio.sleep(0)
-        self.tags.append(tag)
-        if self.refusal is not None:
-            raise self.refusal
-        return tag
+    async def compile(self, tag: StructuralTag) -> CompiledTag:
+        return await asyncio.to_thread(self.compiler.compile, tag)
 
     def submit(
-        self, prompt: Sequence[int], sampling: SamplingParams, constraint: Any = None
+        self, prompt: Sequence[int], sampling: SamplingParams, constraint: CompiledTag | None = None
     ) -> AsyncIterator[TokenDelta]:
         if self.full:
             raise QueueFullError(retry_after=3)
@@ -125,13 +129,15 @@ class ScriptedEngine:
         self.samplings.append(sampling)
         self.constraints.append(constraint)
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
-        return self._replay(script, sampling.max_tokens)
+        return self._replay(script, sampling.max_tokens, constraint)
 
-    async def _replay(self, script: Script, room: int) -> AsyncIterator[TokenDelta]:
+    async def _replay(self, script: Script, room: int, constraint: CompiledTag | None) -> AsyncIterator[TokenDelta]:
+        matcher = constraint and constraint.matcher()
         self.running += 1
         try:
             for step in script.steps:
                 await asyncio.sleep(script.delay)
+                self._check(matcher, step)
                 self.yielded += 1
                 if len(step) >= room:
                     yield TokenDelta(step[:room], "length")
@@ -142,9 +148,15 @@ class ScriptedEngine:
             if script.error is not None:
                 raise script.error
             if script.finish is not None:
+                self._check(matcher, (self.stop_token,))
                 yield TokenDelta((), script.finish)
         finally:
             self.running -= 1
+
+    def _check(self, matcher: Any, tokens: Sequence[int]) -> None:
+        for token in tokens:
+            if matcher is not None and not matcher.accept(token):
+                raise EngineError(f"the grammar refuses {self.tokenizer.decode([token])!r}")
 
 
 @dataclass

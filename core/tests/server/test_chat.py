@@ -108,24 +108,28 @@ class TestToolChoice:
     def test_tools_without_a_choice_mean_auto(self, served, weather):
         served.engine.say(CALL)
         assert served.both(tools=[weather], tool_choice=None).calls == served.both(tools=[weather]).calls != []
-        assert served.engine.tags == []
+        assert served.engine.constraints == [None] * 4
 
     def test_a_strict_tool_makes_auto_constrained(self, served, weather):
         weather["function"]["strict"] = True
         served.engine.say(CALL)
         assert served.both(tools=[weather]).finish == "tool_calls"
-        assert served.engine.constraints == served.engine.tags
-        assert len(served.engine.tags) == 2
+        assert None not in served.engine.constraints
+        served.engine.scripts = []
+        served.engine.say(CALL.replace("city", "town"))
+        assert "refuses" in served.error(500, tools=[weather])["message"]
 
     @pytest.mark.parametrize("choice", ["required", named("get_weather")], ids=["required", "named"])
     def test_a_demanded_call_is_constrained_and_finishes_as_tool_calls(self, served, weather, choice):
         served.engine.say(CALL)
         assert served.both(tools=[weather], tool_choice=choice).finish == "tool_calls"
-        assert len(served.engine.tags) == 2
-        assert served.engine.constraints == served.engine.tags
+        assert None not in served.engine.constraints
+        served.engine.scripts = []
+        served.engine.say("No.")
+        assert "refuses" in served.error(500, tools=[weather], tool_choice=choice)["message"]
 
     def test_none_gives_no_call_and_keeps_the_text(self, served, weather):
-        served.engine.say(f"An example:\n{CALL}\nThat is the format.")
+        served.engine.say(f"An example:\n{CALL}\nThat is the format.", spelled=True)
         reply = served.both(tools=[weather], tool_choice="none")
         assert reply.content == f"An example:\n{CALL}\nThat is the format."
         assert (reply.calls, reply.finish, reply.extension) == ([], "stop", None)
@@ -313,7 +317,7 @@ class TestConfiguration:
         reply = served.both()
         assert reply.content == f"<think>\nHm\n</think>\n\n{CALL}"
         assert (reply.reasoning, reply.calls, reply.finish) == (None, [], "stop")
-        assert served.engine.tags == []
+        assert served.engine.constraints == [None, None]
 
     def test_without_a_parser_tools_need_tool_choice_none(self, serving, weather):
         served = serving(parser=None)

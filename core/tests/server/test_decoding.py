@@ -54,7 +54,7 @@ def test_a_body_may_nest_up_to_the_limit():
     ],
 )
 def test_an_error_names_the_field(value, param):
-    with pytest.raises(RequestError, match="missing|expected") as caught:
+    with pytest.raises(RequestError, match=r"missing|expected") as caught:
         convert(value, Outer)
     assert caught.value.param == param
     assert param in str(caught.value)

@@ -54,9 +54,9 @@ class TestKey:
         assert "sesame" not in response.text
 
     def test_the_official_client_raises_its_own_error(self, locked):
-        with openai.OpenAI(base_url=f"{locked.url}/v1", api_key="wrong", max_retries=0) as client:
-            with pytest.raises(openai.AuthenticationError):
-                client.models.list()
+        wrong = openai.OpenAI(base_url=f"{locked.url}/v1", api_key="wrong", max_retries=0)
+        with wrong as client, pytest.raises(openai.AuthenticationError):
+            client.models.list()
 
     @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
     def test_with_it_everything_works(self, locked, scheme):

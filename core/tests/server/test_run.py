@@ -27,12 +27,16 @@ def serve(port: int) -> None:
     sys.modules["scripted"] = scripted
     spec.loader.exec_module(scripted)
     tokenizer = scripted.make_tokenizer()
-    engine = scripted.ScriptedEngine(tokenizer)
+
+    class Engine(scripted.ScriptedEngine):
+        async def stop(self) -> None:
+            sys.stdout.write("engine stopped")
+
+    engine = Engine(tokenizer)
     engine.say(TEXT, delay=0.02)
     config = ServerConfig(port=port)
     prompts = PromptRenderer(tokenizer, chat_template=scripted.TEMPLATE)
     run(create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=None), config)
-    print("engine stopped:", engine.stopped)
 
 
 @pytest.fixture
@@ -71,8 +75,8 @@ def test_a_stream_that_runs_when_the_server_is_told_to_stop_is_finished(process)
     deltas = [json.loads(event.removeprefix("data: "))["choices"][0]["delta"] for event in events[:-1] if event]
     assert "".join(delta.get("content", "") for delta in deltas) == TEXT
     output, _ = process.communicate(timeout=20)
-    assert output == "engine stopped: 1\n"
-    assert process.returncode == 0
+    assert output == "engine stopped"
+    assert process.returncode == -signal.SIGTERM
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ from toolglot.checkpoints import demo, gguf
 from toolglot.checkpoints.progress import quiet_transformers
 from toolglot.errors import ModelError
 
-_PATTERNS: Final = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.tiktoken")
+_WANTED: Final = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.tiktoken"]
+_SECOND_COPIES: Final = ["consolidated*", "original/*", "onnx/*"]
+"""The same weights once more, in formats that transformers does not read."""
 
 
 class Checkpoint(Struct, frozen=True):
@@ -66,9 +68,7 @@ def _demo(*, quiet: bool) -> Checkpoint:
 
 def _checked(path: Path) -> Path:
     if not (path / "config.json").is_file():
-        raise ModelError(
-            f"{path} is a directory without config.json, so it holds no checkpoint that transformers loads"
-        )
+        raise ModelError(f"{path} has no config.json, so it holds no checkpoint that transformers loads")
     return path
 
 
@@ -77,7 +77,7 @@ def _from_hub(name: str) -> Path:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        return _checked(Path(snapshot_download(name, allow_patterns=list(_PATTERNS))))
+        return _checked(Path(snapshot_download(name, allow_patterns=_WANTED, ignore_patterns=_SECOND_COPIES)))
     except HFValidationError as error:
         raise ModelError(_not_found(name, "it is not even the form of a hub name")) from error
     except OSError as error:  # the hub's errors, offline and not found among them, are all of this kind

@@ -42,7 +42,7 @@ def load_and_serve(arguments: Namespace) -> None:
     parser = load_parser(arguments, tokenizer=tokenizer)
     prompts = PromptRenderer(tokenizer, chat_template=template, keep=reasoning_fences(parser))
     engine = load_engine(arguments, checkpoint, tokenizer)
-    log_settings(arguments, engine, parser)
+    log_settings(arguments, parser)
     config = server_config(arguments)
     server.run(server.create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser), config)
 
@@ -103,10 +103,8 @@ def server_config(arguments: Namespace) -> ServerConfig:
     )
 
 
-def log_settings(arguments: Namespace, engine: LocalEngine, parser: Parser | None) -> None:
-    """One line each: engine, parser and where it is from, chat template, address."""
-    facts = ", ".join(f"{name} {value}" for name, value in engine.info.facts.items())
-    logger.info("engine: up to %d tokens, %s", engine.info.max_model_len, facts)
+def log_settings(arguments: Namespace, parser: Parser | None) -> None:
+    """One line each: parser and where it is from, chat template, address. The engine logs its own facts."""
     logger.info("parser: %s", describe(parser))
     logger.info("chat template: %s", arguments.chat_template or "the tokenizer's own")
     logger.info("serving on http://%s:%d/v1", arguments.host, arguments.port)

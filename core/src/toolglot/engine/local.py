@@ -76,7 +76,8 @@ class LocalEngine:
         self._loop: Loop | None = None
         self._pool: ThreadPoolExecutor | None = None
         budget = memory_for_cache(device) // token_bytes(self._model.heads, self._model.dtype)
-        length = _length(max_model_len, {**self._model.limits, "the memory for its key-value cache": budget})
+        limits = {**self._model.limits, "the memory for its key-value cache": budget}
+        length, length_reason = _length(max_model_len, limits)
         self._pages = min(budget, max_num_seqs * (length + self._kernels.page_size)) // self._kernels.page_size
         self.info = ModelInfo(
             name=name,
@@ -89,6 +90,8 @@ class LocalEngine:
                 "dtype": str(self._model.dtype).removeprefix("torch."),
                 "device": str(device),
                 "threads": torch.get_num_threads(),
+                "max_model_len": length,
+                "max_model_len_reason": length_reason,
                 "max_num_seqs": max_num_seqs,
                 "cache_tokens": self._pages * self._kernels.page_size,
             },
@@ -190,15 +193,15 @@ def _hand_out(outcomes: list[tuple[Sequence, Outcome]]) -> None:
         sequence.outbox.put_nowait(outcome)
 
 
-def _length(asked: int | None, limits: dict[str, int | None]) -> int:
-    """The longest sequence to serve: what was asked for, or the smallest limit.
+def _length(asked: int | None, limits: dict[str, int | None]) -> tuple[int, str]:
+    """The longest sequence to serve (what was asked for, or the smallest limit), and why.
 
     Raises:
         ModelError: more was asked for than the model can be served with.
     """
     bound, reason = min((limit, reason) for reason, limit in limits.items() if limit is not None)
     if asked is None:
-        return bound
+        return bound, reason
     if not 1 < asked <= bound:
         raise ModelError(f"max_model_len {asked} is not possible: it must be from 2 to {bound}, because of {reason}")
-    return asked
+    return asked, "as asked"

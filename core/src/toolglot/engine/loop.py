@@ -113,12 +113,13 @@ class Loop:
             sequence.matcher = sequence.constraint.matcher()
 
     def _step(self) -> None:
-        batch = Batch(self._schedule(), page_size=self._kernels.page_size, device=self._model.device)
+        pieces = self._schedule()
         try:
+            batch = Batch(pieces, page_size=self._kernels.page_size, device=self._model.device)
             logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
         except Exception as error:  # whatever torch raises: it costs this batch, and the loop goes on
             _logger.exception("a forward pass failed")
-            for piece in batch.pieces:
+            for piece in pieces:
                 self._fail(piece.sequence, error)
         else:
             for piece, row in zip(batch.pieces, logits, strict=True):

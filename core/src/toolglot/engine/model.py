@@ -150,10 +150,10 @@ def _load(path: Path, dtype: torch.dtype) -> Any:
 
 def _limits(config: Any) -> dict[str, int | None]:
     scaling: dict[str, Any] = getattr(config, "rope_parameters", None) or {}
-    longest: int | None = getattr(config, "max_position_embeddings", None)
+    longest: Any = getattr(config, "max_position_embeddings", None)
     # These change the rotation of a whole batch when one of its sequences is long.
-    rescaled: list[int] = [
-        rope.get("original_max_position_embeddings") or longest
+    rescaled = [
+        rope.get("original_max_position_embeddings", longest)
         for rope in (scaling, *scaling.values())
         if isinstance(rope, dict) and rope.get("rope_type") in ("dynamic", "longrope")
     ]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 
 from toolglot.engine.protocol import SamplingParams
+
+_GREEDY: Final = 1e-5
+"""Temperatures below this one are 0: dividing by them would overflow."""
 
 
 def sample(logits: torch.Tensor, sampling: SamplingParams, generator: torch.Generator | None = None) -> int:
@@ -13,7 +18,7 @@ def sample(logits: torch.Tensor, sampling: SamplingParams, generator: torch.Gene
     Temperature applies first; then top_k, top_p and min_p each look at the same probabilities, and what all three keep
     is drawn from.
     """
-    if sampling.temperature == 0:
+    if sampling.temperature < _GREEDY:
         return int(logits.argmax())
     probabilities = torch.softmax(logits.float() / sampling.temperature, dim=-1)
     if sampling.top_k > 0 or sampling.top_p < 1 or sampling.min_p > 0:

@@ -128,7 +128,7 @@ def exactly(form: WireFormat) -> WireFormat:
     from msgspec.structs import replace
 
     def canonical(frame: Frame) -> Frame:
-        return Frame(frame.open[:1], frame.close[:1])
+        return Frame((frame.open[0].replace("~", ""),), (frame.close[0].replace("~", ""),))
 
     first = form.calls[0]
     section = canonical(first.section) if first.section else None

@@ -158,7 +158,9 @@ def read_string(machine: Machine, sink: Sink, *, decoded: bool = True) -> Readin
 
     As :func:`read_value` otherwise.
     """
-    machine.take(machine.at + 1)
+    quote = machine.take(machine.at + 1)
+    if not decoded:
+        sink(quote)
     scanner = _Scanner(inside=True)
     while True:
         end = scanner.advance(machine)

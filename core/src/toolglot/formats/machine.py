@@ -214,9 +214,13 @@ class Machine:
         yield from self.gap(tail)
         if dialect is None or "" in dialect.call.open:
             return
+        if self.layout.exact:
+            yield from self.literal(dialect.call.open[0])
+            return
         if not (yield from self.match(dialect.call.open)) and not dialect.call.optional:
             raise Failed
         self._markers = len(self._trail or ())
+        yield from self.skip()
 
     def _one(self, dialect: Calls) -> Reading[None]:
         self._named = self._own = None
@@ -237,6 +241,7 @@ class Machine:
                 raise Failed
             self.begin()
         assert self._call is not None
+        self.rest(self.take(len(self.text)))
         self._call.truncated = self.cut
         if not self.cut and not (self._call.complete and self.repaired("missing_closer")):
             self._call.malformed = True

@@ -13,9 +13,9 @@ MAX_GAP = 512
 NO, PARTIAL = -1, -2
 """What matching answers when the text is not the marker, and when it may still become it."""
 
-_PIECES = re.compile(r"[ \t\r\n~]+|[^ \t\r\n~]+")
+PIECES = re.compile(r"[ \t\r\n~]+|[^ \t\r\n~]+")
 SPACES = re.compile(r"[ \t\r\n]*+")
-_OUTER = WHITESPACE + "~"
+GAP = WHITESPACE + "~"
 
 Action = TypeVar("Action")
 
@@ -36,12 +36,12 @@ class Marker:
     __slots__ = ("head", "lead", "parts", "tail")
 
     def __init__(self, spelling: str) -> None:
-        core = spelling.strip(_OUTER)
+        core = spelling.strip(GAP)
         start = spelling.find(core)
         self.lead = spelling[:start].replace("~", "")
         self.tail = spelling[start + len(core) :].replace("~", "")
         self.parts = tuple(
-            (None, piece.replace("~", "")) if piece[0] in _OUTER else (piece, "") for piece in _PIECES.findall(core)
+            (None, piece.replace("~", "")) if piece[0] in GAP else (piece, "") for piece in PIECES.findall(core)
         )
         self.head: str = (self.parts[0][0] or "") if self.parts else ""
 

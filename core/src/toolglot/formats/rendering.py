@@ -7,6 +7,7 @@ from random import Random
 
 from toolglot.events import Call
 from toolglot.formats.declaration import Frame, WireFormat
+from toolglot.formats.markers import GAP, PIECES
 from toolglot.requests import Tool
 
 _SPACE = ("", "", "\n", " ", "\n\n", "\t ")
@@ -43,6 +44,5 @@ def _spelled(spelling: str, vary: Random | None) -> str:
     """A marker with its canonical whitespace, or with other whitespace in its place."""
     if vary is None:
         return _canonical(spelling)
-    core = spelling.strip(" \t\r\n~")
-    lead, _, tail = spelling.partition(core) if core else (spelling, "", "")
-    return (vary.choice(_SPACE) if lead else "") + core + (vary.choice(_SPACE) if tail else "")
+    pieces = PIECES.findall(spelling)
+    return "".join(vary.choice(_SPACE) if piece[0] in GAP else piece for piece in pieces)

@@ -51,8 +51,17 @@ def create_app(
 
 
 def run(app: Starlette, config: ServerConfig) -> None:
-    """Serve until the process is told to stop; running replies then have ``shutdown_timeout`` seconds to end."""
-    uvicorn.run(app, host=config.host, port=config.port, timeout_graceful_shutdown=config.shutdown_timeout)
+    """Serve until the process is told to stop; running replies then have ``shutdown_timeout`` seconds to end.
+
+    What uvicorn logs goes to the handlers of the root logger.
+    """
+    uvicorn.run(
+        app,
+        host=config.host,
+        port=config.port,
+        log_config=None,
+        timeout_graceful_shutdown=config.shutdown_timeout,
+    )
 
 
 def _routes(config: ServerConfig, generator: Generator) -> list[Route]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -39,7 +40,8 @@ class Generator:
         self._prompts = prompts
         self._reasons = self.parser.reasons_in(prompts.template)
         self._hidden = special_token_ids(tokenizer) - self.parser.marker_ids
-        self._rendering = asyncio.Lock()
+        self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
+        self.detokenizer(Request())  # tells now, not at a request, that the tokenizer is of a kind without a reader
 
     @property
     def has_parser(self) -> bool:
@@ -56,8 +58,7 @@ class Generator:
             RequestError: the template refuses the conversation.
         """
         request = self.parser.adjust(request)
-        async with self._rendering:  # tokenizers do not promise that two threads may use them at once
-            prompt = await asyncio.to_thread(self._prompts.render, request)
+        prompt = await asyncio.get_running_loop().run_in_executor(self._renders, self._prompts.render, request)
         reasoning = self.parser.prompt_reasoning(prompt.text)
         request = replace(
             request, reasoning_open=reasoning == "open", may_reason=self._reasons and reasoning != "closed"

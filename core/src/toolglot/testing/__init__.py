@@ -1,0 +1,22 @@
+"""The conformance kit: the laws that every wire format keeps, as a pytest class. Needs the extra ``[testing]``.
+
+A plugin's test module is four lines::
+
+    from pathlib import Path
+    from toolglot.testing import FormatSuite
+
+    class TestHermes(FormatSuite):
+        parser = "hermes"
+        cases = Path(__file__).parent / "cases"
+
+``TOOLGLOT_EXAMPLES`` sets how many random examples each law tries. Unset, they are few, and the same in every run.
+"""
+
+import pytest
+
+pytest.register_assert_rewrite("toolglot.testing")
+
+from toolglot.testing.cases import Case, Expected, ExpectedCall, load_cases  # noqa: E402  # after the rewrite is set up
+from toolglot.testing.suite import FormatSuite  # noqa: E402  # as above
+
+__all__ = ["Case", "Expected", "ExpectedCall", "FormatSuite", "load_cases"]
