@@ -34,9 +34,9 @@ print(f"Function called: {call.name}")
 print(f"Arguments: {call.arguments}")
 print(f"Result: {get_weather(**json.loads(call.arguments))}")
 
-print("Streamed: ", end="")
-streamed = ""
-for chunk in client.chat.completions.create(**request, stream=True):
-    for piece in chunk.choices[0].delta.tool_calls or []:
-        streamed += piece.function.arguments
-        print(piece.function.arguments, end="|")
+streamed = "".join(
+    piece.function.arguments
+    for chunk in client.chat.completions.create(**request, stream=True)
+    for piece in chunk.choices[0].delta.tool_calls or []
+)
+print(f"Streamed: {streamed}")

@@ -102,9 +102,9 @@ class Model:
         self.size = tokenizer.get_vocab_size() + 9
         self.compiler = Compiler(tokenizer, vocab_size=self.size, stop_token_ids=self.stops)
         texts = [tokenizer.decode([token], skip_special_tokens=False) for token in range(self.size)]
-        closing = ('"', "}", "]", "<", UNTHINK, CLOSER, OPENER)
+        closing = ('"', "}", "]", "<", "\n")
         self.closers = torch.tensor([text.startswith(closing) for text in texts], dtype=torch.float32)
-        self.closers[list(self.stops)] = 2.0
+        self.closers[list(self.stops)] = 1.0
 
     def write(self, compiled, seed: int) -> list[int] | None:
         """The token ids of one output, without the stop token; None if it found no end."""
@@ -223,13 +223,14 @@ def test_auto_may_reason_first_and_calls_nothing_meanwhile(setting):
     edge = "\ue000" if isinstance(markers, TokenMarkers) else ""
     thoughts = 0
     for text in model.outputs(Sequence((Optional(markers.reasoning), markers.auto(TOOLS)))):
-        thought, closer, answer = text.rpartition(edge + UNTHINK + edge)
-        check(split(markers, answer)[0])
+        thought, closer, answer = text.partition(edge + UNTHINK + edge)
         if text.startswith(edge + THINK + edge):
             thoughts += 1
             assert closer
             assert not split(markers, thought)[0]
-    assert thoughts > SAMPLES / 20
+            text = answer
+        check(split(markers, text)[0])
+    assert thoughts > SAMPLES / 50
 
 
 def test_auto_without_parallel_calls_ends_after_the_first(setting):

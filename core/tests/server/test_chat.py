@@ -117,7 +117,7 @@ class TestToolChoice:
         assert None not in served.engine.constraints
         served.engine.scripts = []
         served.engine.say(CALL.replace("city", "town"))
-        assert "refuses" in served.error(500, tools=[weather])["message"]
+        assert "the grammar refuses" in served.post(tools=[weather]).text
 
     @pytest.mark.parametrize("choice", ["required", named("get_weather")], ids=["required", "named"])
     def test_a_demanded_call_is_constrained_and_finishes_as_tool_calls(self, served, weather, choice):
@@ -126,7 +126,7 @@ class TestToolChoice:
         assert None not in served.engine.constraints
         served.engine.scripts = []
         served.engine.say("No.")
-        assert "refuses" in served.error(500, tools=[weather], tool_choice=choice)["message"]
+        assert "the grammar refuses" in served.post(tools=[weather], tool_choice=choice).text
 
     def test_none_gives_no_call_and_keeps_the_text(self, served, weather):
         served.engine.say(f"An example:\n{CALL}\nThat is the format.", spelled=True)

@@ -104,10 +104,9 @@ def server_config(arguments: Namespace) -> ServerConfig:
 
 
 def log_settings(arguments: Namespace, parser: Parser | None) -> None:
-    """One line each: parser and where it is from, chat template, address. The engine logs its own facts."""
+    """One line each: the parser and where it is from, the chat template. Engine and server log their own facts."""
     logger.info("parser: %s", describe(parser))
     logger.info("chat template: %s", arguments.chat_template or "the tokenizer's own")
-    logger.info("serving on http://%s:%d/v1", arguments.host, arguments.port)
 
 
 def describe(parser: Parser | None) -> str:

@@ -78,7 +78,8 @@ class Loop:
             self._admit()
             if self._running:
                 self._step()
-            else:
+            self._flush()
+            if not self._mine():
                 self._wake.wait()
         self._receive()
         self._abort(self._mine())
@@ -124,7 +125,6 @@ class Loop:
         else:
             for piece, row in zip(batch.pieces, logits, strict=True):
                 self._advance(piece, row)
-        self._flush()
 
     def _schedule(self) -> list[Piece]:
         """One token of every sequence that generates; what is left of the budget goes to prompts, first come first."""

@@ -69,11 +69,7 @@ class Model:
     def _probe(self, probe: _Probe) -> torch.Tensor:
         try:
             return self._run(probe, torch.zeros(2, dtype=torch.int64, device=self.device))
-        except (
-            TypeError,
-            ValueError,
-            RuntimeError,
-        ) as error:  # what modelling code raises that was not written for this
+        except (TypeError, ValueError, RuntimeError) as error:  # the modelling code was not written for this
             raise ModelError(f"this engine cannot run a model of type {self.config.model_type!r}: {error}") from error
 
     @torch.inference_mode()

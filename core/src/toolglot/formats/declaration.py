@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from random import Random as Rng
 
     from toolglot.events import Call
-    from toolglot.formats.machine import Machine, Reading
+    from toolglot.formats.cursor import Reading
+    from toolglot.formats.machine import Machine
     from toolglot.requests import Tool
     from toolglot.structural_tag import Format
 

@@ -16,7 +16,8 @@ from toolglot.structural_tag import Format, JsonSchema
 
 if TYPE_CHECKING:
     from toolglot.events import Call, Repair
-    from toolglot.formats.machine import Machine, Reading
+    from toolglot.formats.cursor import Reading
+    from toolglot.formats.machine import Machine
     from toolglot.requests import Tool
 
 MAX_WHITESPACE = 2

@@ -14,7 +14,8 @@ import msgspec
 from toolglot.formats.markers import PARTIAL, reach
 
 if TYPE_CHECKING:
-    from toolglot.formats.machine import Machine, Reading
+    from toolglot.formats.cursor import Reading
+    from toolglot.formats.machine import Machine
 
 MAX_KEY = 256
 """The longest key or name, in characters as written."""

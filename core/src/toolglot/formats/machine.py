@@ -1,50 +1,20 @@
-"""The machine that reads one output: straight-line code that waits where the text ends, for all formats.
+"""The machine that reads one output, whatever its format: reasoning, text, and calls in their frames.
 
-A reader is a generator: it yields when the text at hand is used up, and goes on when more has come. Positions do not
-survive a ``yield``, since what was read is dropped then. What must be held back is bounded: a marker, a name,
-whitespace before a marker.
-
-Until a call is certain its text is kept (``trail``), so that it can be given back as content. It is certain when its
-name and the first of its arguments, or its end, are known; from then on nothing is taken back.
+Until a call is certain its text is kept, so that it can be given back as content. It is certain when its name and the
+first of its arguments, or its end, are known; from then on nothing is taken back. What must be held back is bounded: a
+marker, a name, whitespace before a marker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Literal, TypeAlias, TypeVar
-
-from toolglot.events import (
-    ArgumentsDelta,
-    CallEnd,
-    CallStart,
-    ContentDelta,
-    Event,
-    Finish,
-    Outcome,
-    ReasoningDelta,
-    Repair,
-)
+from toolglot.events import ArgumentsDelta, CallEnd, CallStart, Event, Finish, Outcome, Repair
+from toolglot.formats.channels import Channels
+from toolglot.formats.cursor import Broken, Cursor, Cut, Failed, Reading
 from toolglot.formats.declaration import Calls
 from toolglot.formats.layout import FenceClose, FenceOpen, Late, Layout, Opening, Sign, Trailer
-from toolglot.formats.markers import PARTIAL, SPACES, WHITESPACE, Hit, Scan, reach
+from toolglot.formats.markers import PARTIAL, WHITESPACE, Hit, Scan
 from toolglot.requests import Request
 from toolglot.validation import Validator
-
-T = TypeVar("T")
-Reading: TypeAlias = Generator[None, None, T]
-"""A reader: yields when it needs more text, returns what it found."""
-
-
-class Failed(Exception):  # noqa: N818  # control flow, not an error
-    """What was being read is no call; nothing of it has been announced."""
-
-
-class Broken(Exception):  # noqa: N818  # control flow, not an error
-    """A call that has been announced breaks its format here."""
-
-
-class Cut(Exception):  # noqa: N818  # control flow, not an error
-    """The output ended here."""
 
 
 class _Open:
@@ -60,57 +30,46 @@ class _Open:
         self.complete = self.malformed = self.truncated = False
 
 
-class Machine:
+class Machine(Cursor):
     """Reads one output. :meth:`feed` and :meth:`finish` return what has become certain; the other methods are for
     bodies.
     """
 
     def __init__(self, layout: Layout, request: Request, validator: Validator) -> None:
-        self.layout = layout
+        super().__init__(layout)
         self.request = request
-        self.text = ""
-        self.at = 0
-        self.eof = False
         self._validator = validator
         self._names = {tool.name for tool in request.tools}
         self._calls = request.calls_allowed
         self._finish: Finish = "stop"
-        self._events: list[Event] = []
-        self._said: list[str] = []  # text of the channel that is not in an event yet
-        self._unparsed = False
-        self._channel: Literal["content", "reasoning"] = "content"
-        self._space: list[str] = []  # trailing whitespace that may turn out to be framing
-        self._spoken = False  # something was said since the last marker or the start
-        self._marked = False  # a marker was read
-        self._fence = layout.form.reasoning is not None
+        self._out = Channels(layout.binding)
+        self._fence = layout.form.reasoning is not None  # reasoning may open here
         self._late: tuple[str, ...] = ()  # closers of a call that may still come
         self._inside: Calls | None = None  # the dialect whose section is still open
-        self._trail: list[str] | None = None
         self._markers = 0  # how many pieces of the trail are markers
         self._count = 0
         self._named: str | None = None
         self._own: str | None = None
         self._rest: list[str] = []
+        self._behind: list[str] = []  # whitespace behind a call without a closer
         self._call: _Open | None = None
         self._run = self._output()
         next(self._run)
 
     # -- the whole output
-    # ------------------------------------------------------------------------------------------------
 
     def feed(self, text: str) -> list[Event]:
         """Read more text."""
-        self.text = self.text[self.at :] + text
-        self.at = 0
+        self.extend(text)
         next(self._run)
-        return self._drain()
+        return self._out.drain()
 
     def finish(self, reason: Finish) -> list[Event]:
         """Read what is left, knowing that no more comes."""
         self.eof = True
         self._finish = reason
         next(self._run, None)
-        return self._drain()
+        return self._out.drain()
 
     @property
     def cut(self) -> bool:
@@ -123,17 +82,17 @@ class Machine:
             yield from self._reasoning()
         while (hit := (yield from self._talk(self._prose()))).action is not None:
             yield from self._sign(hit)
-        if self._spoken or not self._marked:
-            self._release()
+        self._out.close()
 
     def _prose(self) -> Scan[Sign]:
-        return self.layout.prose(calls=self._calls, fence=self._fence, late=self._late, inside=self._inside)
+        fence = self._fence and not self._out.spoken
+        return self.layout.prose(calls=self._calls, fence=fence, late=self._late, inside=self._inside)
 
     def _sign(self, hit: Hit[Sign]) -> Reading[None]:
         match hit.action:
             case Opening() as opening:
                 yield from self._attempt(hit, opening)
-            case FenceOpen() if not self._spoken:
+            case FenceOpen() if not self._out.spoken:
                 self._mark(hit.end)
                 yield from self._reasoning()
             case Late():
@@ -142,59 +101,57 @@ class Machine:
             case Trailer():
                 yield from self._trailer(hit)
             case _:
-                self._say(self._slice(hit.end))
+                self._out.say(self.slice(hit.end))
 
     def _talk(self, scan: Scan[Sign]) -> Reading[Hit[Sign]]:
         """Say what comes, up to a marker (the hit's action) or the end of the output (no action)."""
         while True:
             hit = scan.find(self.text, self.at, eof=self.eof)
-            self._say(self._slice(hit.start))
+            self._out.say(self.slice(hit.start))
             if hit.action is not None or self.eof:
                 return hit
             yield
 
     def _reasoning(self) -> Reading[None]:
-        again = self.layout.form.reasoning.again  # type: ignore[union-attr]  # only called when there is one
+        reasoning = self.layout.form.reasoning
+        assert reasoning is not None
         self._fence = False
         yield from self._framing()
-        self._turn("reasoning")
+        self._out.turn("reasoning")
         while True:
             hit = yield from self._talk(self.layout.thought(calls=self._calls))
             if hit.action is None:
-                self._release()
+                self._out.release()
                 break
             if isinstance(hit.action, FenceClose):
                 self._mark(hit.end)
-                self._turn("content")
+                self._out.turn("content")
                 yield from self._framing()
                 break
             assert isinstance(hit.action, Opening)
             if (yield from self._attempt(hit, hit.action)):
                 break
-        self._fence = again
+        self._fence = reasoning.again
 
     def _trailer(self, hit: Hit[Sign]) -> Reading[None]:
         """A spelling of the turn's end is one only where nothing but whitespace follows."""
-        self._trail = []
+        self.trail = []
         self.take(hit.end)
         yield from self.skip()
         if self.at < len(self.text):
-            self._give_back(unparsed=False)
+            self._out.say(self._give_back())
             return
-        self._trail = None
-        if not self._spoken:
-            self._space.clear()
-        self._marked = True
+        self.trail = None
+        self._out.mark()
 
     # -- calls
-    # -----------------------------------------------------------------------------------------------------------
 
     def _attempt(self, hit: Hit[Sign], opening: Opening) -> Reading[bool]:
         """Read calls from their opener on. Whether there was one; if not, its text has been said."""
         dialect = opening.dialect
         section = opening.section or self._inside is dialect
         more, found = opening.section, False
-        self._trail = []
+        self.trail = []
         self.take(hit.end)
         while True:
             try:
@@ -210,7 +167,7 @@ class Machine:
 
     def _enter(self, tail: str, dialect: Calls | None) -> Reading[None]:
         """What stands between an opener and the call's body: with ``dialect``, the call's own opener."""
-        self._markers = len(self._trail or ())
+        self._markers = len(self.trail or ())
         yield from self.gap(tail)
         if dialect is None or "" in dialect.call.open:
             return
@@ -219,12 +176,12 @@ class Machine:
             return
         if not (yield from self.match(dialect.call.open)) and not dialect.call.optional:
             raise Failed
-        self._markers = len(self._trail or ())
+        self._markers = len(self.trail or ())
         yield from self.skip()
 
     def _one(self, dialect: Calls) -> Reading[None]:
         self._named = self._own = None
-        self._rest = []
+        self._rest, self._behind = [], []
         try:
             yield from dialect.body.read(self)
             yield from self._closer(dialect)
@@ -253,22 +210,22 @@ class Machine:
         if self.layout.exact:
             yield from self.literal(closers[0])
             return
-        self._trail = []
+        self.trail = []
         yield from self.skip()
         while self.text.startswith("}", self.at):  # braces that close nothing, as small models write them
             self.take(self.at + 1)
-            self.rest("".join(self._trail))
+            self.rest("".join(self.trail))
             self.repaired("extra_braces")
-            self._trail.clear()
+            self.trail.clear()
             yield from self.skip()
         closed = yield from self.match(closers)
-        space, self._trail = self._trail, None
+        space, self.trail = self.trail, None
         if closed:
             return
-        if self.at == len(self.text):
+        if self.at == len(self.text) or self.layout.markers(closers).at(self.text, self.at, eof=False).end == PARTIAL:
             raise Cut
         self.repaired("missing_closer")
-        self._space, self._late = space, closers
+        self._late, self._behind = closers, space
 
     def _wreck(self, dialect: Calls) -> Reading[None]:
         """After a break, everything up to a marker that can end the call belongs to it."""
@@ -288,10 +245,10 @@ class Machine:
     def _another(self, dialect: Calls) -> Reading[bool]:
         """In a section after a call: whether another call follows."""
         assert dialect.section is not None
-        self._trail = []
+        self.trail = []
         yield from self.skip()
         if (yield from self.match(dialect.section.close)):
-            self._trail, self._inside = None, None
+            self.trail, self._inside = None, None
             self._mark(self.at)
             return False
         if (yield from self.match((dialect.separator,))):
@@ -301,86 +258,34 @@ class Machine:
         if (yield from self.match(dialect.call.open, take=False)):
             return True
         self._inside = dialect
-        self._give_back(unparsed=False)
+        self._out.say(self._give_back())
         return False
 
     def _fail(self) -> None:
         """The attempt is no call: its text is content. But a complete marker at the cut is a marker."""
-        trail = self._trail or []
+        trail = self.trail or []
         if self.cut and self.at == len(self.text) and not "".join(trail[self._markers :]).strip(WHITESPACE):
-            self._trail = None
+            self.trail = None
             self._mark(self.at)
         else:
-            self._give_back(unparsed=True)
+            self._out.say_unparsed(self._give_back())
 
-    def _give_back(self, *, unparsed: bool) -> None:
-        text, self._trail = "".join(self._trail or ()), None
-        self._flush()
-        self._unparsed = unparsed
-        self._say(text)
-        self._flush()
-        self._unparsed = False
+    def _give_back(self) -> str:
+        text, self.trail = "".join(self.trail or ()), None
+        return text
+
+    def _mark(self, end: int) -> None:
+        self.slice(end)
+        self._out.mark()
+
+    def _framing(self) -> Reading[None]:
+        """Whitespace inside and just after a reasoning fence."""
+        yield from self.skip()
+        self._out.drop()
 
     # -- what bodies use
-    # -------------------------------------------------------------------------------------------------
-
-    def more(self) -> Reading[None]:
-        """Wait for more text. Raises Cut when none comes."""
-        if self.eof:
-            raise Cut
-        yield
-
-    def peek(self) -> Reading[str]:
-        """The next character, without reading it. Raises Cut when none comes."""
-        while self.at == len(self.text):
-            yield from self.more()
-        return self.text[self.at]
-
-    def take(self, end: int) -> str:
-        """Read up to ``end``."""
-        piece = self._slice(end)
-        if self._trail is not None and piece:
-            self._trail.append(piece)
-        return piece
-
-    def skip(self) -> Reading[None]:
-        """Read whitespace, as much as comes; the end of the output is no error."""
-        while True:
-            self.take(reach(SPACES, self.text, self.at))
-            if self.at < len(self.text) or self.eof:
-                return
-            yield
-
-    def gap(self, canonical: str) -> Reading[None]:
-        """Read whitespace where the format writes ``canonical``. Raises Failed or Broken when it must be that and is
-        not.
-        """
-        if self.layout.exact:
-            yield from self.literal(canonical)
-        else:
-            yield from self.skip()
-
-    def literal(self, text: str) -> Reading[None]:
-        """Read exactly ``text``. Raises Failed, or Broken after the call was announced."""
-        while not self.text.startswith(text, self.at):
-            if not text.startswith(self.text[self.at : self.at + len(text)]):
-                raise self.wrong()
-            yield from self.more()
-        self.take(self.at + len(text))
-
-    def match(self, spellings: tuple[str, ...], *, take: bool = True) -> Reading[bool]:
-        """Read one of ``spellings`` (or with ``take`` false, only look). Whether there was one."""
-        scan = self.layout.markers(spellings)
-        while scan:
-            hit = scan.at(self.text, self.at, eof=self.eof)
-            if hit.end != PARTIAL:
-                self.take(hit.end if take and hit.end >= 0 else self.at)
-                return hit.end >= 0
-            yield
-        return False
 
     def wrong(self) -> Failed | Broken:
-        """What to raise when the text is not of the format."""
         return Failed() if self._call is None else Broken()
 
     def named(self, name: str) -> None:
@@ -396,15 +301,12 @@ class Machine:
     def begin(self) -> None:
         """Announce the call: its name and the first of its arguments, or its end, are known."""
         assert self._named is not None
-        self._trail, self._late = None, ()
-        self._space.clear()
-        self._turn("content")
-        self._flush()
+        self.trail, self._late = None, ()
+        self._out.drop()
+        self._out.turn("content")
         self._call = _Open(self._count, self._named)
         number = self.request.earlier_calls + self._count
-        self._events.append(
-            CallStart(self._count, self.layout.form.ids.make(self._named, number, self._own), self._named)
-        )
+        self._out.add(CallStart(self._count, self.layout.form.ids.make(self._named, number, self._own), self._named))
         self._count += 1
 
     def arguments(self, text: str) -> None:
@@ -413,7 +315,7 @@ class Machine:
         text = self.layout.binding.expand(text)
         if text:
             self._call.pieces.append(text)
-            self._events.append(ArgumentsDelta(self._call.index, text))
+            self._out.add(ArgumentsDelta(self._call.index, text))
 
     def rest(self, text: str) -> None:
         """Text inside the call's frame that is neither name nor arguments."""
@@ -444,71 +346,15 @@ class Machine:
             raise Failed
         self._call.malformed = True
 
-    # -- channels
-    # --------------------------------------------------------------------------------------------------------
-
-    def _slice(self, end: int) -> str:
-        piece = self.text[self.at : end]
-        self.at = end
-        return piece
-
-    def _say(self, text: str) -> None:
-        """Text of the current channel; whitespace at its end waits until it is known whether it is framing."""
-        said = text.rstrip(WHITESPACE)
-        if said:
-            self._release()
-            self._said.append(said)
-            self._spoken = True
-            self._fence = self._fence and self._channel != "content"
-        if len(said) < len(text):
-            self._space.append(text[len(said) :])
-
-    def _release(self) -> None:
-        self._said += self._space
-        self._space.clear()
-
-    def _mark(self, end: int) -> None:
-        """Read a marker: whitespace between it and the marker or edge before is framing."""
-        self._slice(end)
-        if self._spoken and self._channel == "content":
-            self._release()
-        self._space.clear()
-        self._spoken = False
-        self._marked = True
-
-    def _framing(self) -> Reading[None]:
-        """Whitespace inside and just after a reasoning fence."""
-        yield from self.skip()
-        self._space.clear()
-
-    def _turn(self, channel: Literal["content", "reasoning"]) -> None:
-        if channel != self._channel:
-            self._flush()
-            self._channel = channel
-
-    def _flush(self) -> None:
-        text = self.layout.binding.expand("".join(self._said))
-        self._said.clear()
-        if text:
-            delta = ContentDelta(text, self._unparsed) if self._channel == "content" else ReasoningDelta(text)
-            self._events.append(delta)
-
-    def _drain(self) -> list[Event]:
-        if self._said:
-            self._flush()
-        events, self._events = self._events, []
-        return events
-
     def _end(self) -> None:
         """The announced call is over."""
         call = self._call
         assert call is not None
         outcome = self._outcome(call, "".join(call.pieces))
         rest = self.layout.binding.expand("".join(self._rest))
-        self._events.append(CallEnd(call.index, outcome, tuple(call.repairs), rest))
+        self._out.add(CallEnd(call.index, outcome, tuple(call.repairs), rest))
         self._call = None
-        self._spoken = False
-        self._marked = True
+        self._out.restart(self._behind)
         self._fence = self.layout.form.reasoning is not None and self.layout.form.reasoning.again
 
     def _outcome(self, call: _Open, arguments: str) -> Outcome:

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -22,6 +21,7 @@ from toolglot.prompts import PromptRenderer
 from toolglot.server.auth import BearerAuth
 from toolglot.server.chat import ChatCompletions
 from toolglot.server.config import ServerConfig
+from toolglot.server.encoding import encode_json
 from toolglot.server.endpoint import Endpoint
 from toolglot.server.errors import ApiError, api_error, error_response
 from toolglot.server.generation import Generator
@@ -96,4 +96,4 @@ async def _on_error(_: HttpRequest, error: Exception) -> Response:
 
 
 def _json(value: Any) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")
+    return Response(encode_json(value), media_type="application/json")

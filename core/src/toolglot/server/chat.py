@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
@@ -19,6 +18,7 @@ from toolglot.server.chunks import DONE, ChunkWriter
 from toolglot.server.completion import completion
 from toolglot.server.config import ServerConfig
 from toolglot.server.decoding import convert, decode_object
+from toolglot.server.encoding import encode_json
 from toolglot.server.errors import ApiError, error_bytes
 from toolglot.server.generation import Generation, Generator
 from toolglot.server.models import ServedModels
@@ -49,7 +49,7 @@ class ChatCompletions:
         if chat.stream:
             return await EventStream.open(_stream(reply, generation), _broken)
         message = await generation.read()
-        return Response(msgspec.json.encode(completion(reply, message, generation)), media_type="application/json")
+        return Response(encode_json(completion(reply, message, generation)), media_type="application/json")
 
     def _read(self, body: bytes) -> ChatRequest:
         value = decode_object(body)
@@ -118,6 +118,6 @@ def _broken(error: ApiError) -> bytes:
 def _refuse_unserved(value: Mapping[str, Any], harmless: Mapping[str, tuple[Any, ...]]) -> None:
     for name in value.keys() & harmless.keys():
         if value[name] is not None and value[name] not in harmless[name]:
-            allowed = " or ".join(msgspec.json.encode(other).decode() for other in harmless[name])
+            allowed = " or ".join(encode_json(other).decode() for other in harmless[name])
             only = f"; leave it out or set it to {allowed}" if allowed else "; leave it out"
             raise RequestError(f"`{name}` is not supported{only}", param=name)

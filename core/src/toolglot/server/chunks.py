@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
 from msgspec import UNSET, Struct
 
 from toolglot.events import ArgumentsDelta, CallStart, ContentDelta, Event, ReasoningDelta
+from toolglot.server.encoding import encode_json
 from toolglot.server.generation import Generation
 from toolglot.server.protocol import Chunk, ChunkChoice, FunctionDelta, ReplyDelta, ToolCallDelta
 from toolglot.server.reply import Reply, finish_reason, usage
 
 DONE = b"data: [DONE]\n\n"
-
-_ENCODER = msgspec.json.Encoder()
 
 
 class ChunkWriter:
@@ -65,7 +63,7 @@ class ChunkWriter:
 
 def event_bytes(value: Struct) -> bytes:
     """A server-sent event that carries ``value`` as JSON."""
-    return b"data: " + _ENCODER.encode(value) + b"\n\n"
+    return b"data: " + encode_json(value) + b"\n\n"
 
 
 def _call(delta: ToolCallDelta) -> ReplyDelta:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from toolglot.errors import EngineError, GrammarError, QueueFullError, RequestError, ToolglotError
+from toolglot.server.encoding import encode_json
 
 logger = logging.getLogger("toolglot.server")
 
@@ -72,7 +72,7 @@ def api_error(error: Exception) -> ApiError:
 
 def error_bytes(error: ApiError) -> bytes:
     """The error body of ``error``, as JSON."""
-    return msgspec.json.encode(ErrorBody(ErrorDetail(error.message, _kind(error.status), error.param, error.code)))
+    return encode_json(ErrorBody(ErrorDetail(error.message, _kind(error.status), error.param, error.code)))
 
 
 def error_response(error: ApiError) -> Response:

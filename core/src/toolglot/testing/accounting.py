@@ -1,0 +1,111 @@
+"""Where every character of an output went (law L3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from toolglot.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta
+from toolglot.testing.markers import Markers
+
+_SPACES = re.compile(r"[ \t\r\n]*+")
+
+
+def texts(events: Iterable[Event]) -> list[str]:
+    """Every text that events hold."""
+    found = []
+    for event in events:
+        match event:
+            case CallStart(_, _, name):
+                found.append(name)
+            case CallEnd(_, _, _, rest):
+                found.append(rest)
+            case ContentDelta(text) | ReasoningDelta(text) | ArgumentsDelta(_, text):
+                found.append(text)
+    return found
+
+
+class Account:
+    """Follows what was read through the raw text: all that may be left out are markers, whitespace beside them, and the inside of calls.
+
+    It tries every way at once: a position is a place in the raw text up to which all is accounted for.
+    """
+
+    def __init__(self, raw: str, markers: Markers) -> None:
+        self._raw = raw
+        self._markers = markers
+        self._skips: dict[int, list[int]] = {}
+        for marker in markers.every:
+            for match in re.finditer(re.escape(marker), raw):
+                self._skip(match.start(), match.end())
+
+    def holds(self, events: Sequence[Event], *, reasoning_open: bool = False) -> bool:
+        """Whether ``events`` (merged) leave nothing out."""
+        places = self._closure({0, _end_of_space(self._raw, 0)} if reasoning_open else {0})
+        start = 0
+        while start < len(events) and places:
+            event = events[start]
+            if isinstance(event, CallStart):
+                length = 3 if isinstance(events[start + 1], ArgumentsDelta) else 2
+                places = self._call(places, events[start + 1 : start + length])
+                start += length
+            else:
+                assert isinstance(event, ContentDelta | ReasoningDelta)
+                places = self._text(places, event.text)
+                places = self._framed(places) if isinstance(event, ReasoningDelta) else places
+                start += 1
+        return len(self._raw) in places
+
+    def _skip(self, start: int, end: int) -> None:
+        """A marker may be left out, with the whitespace on both sides."""
+        begin = len(self._raw[:start].rstrip(" \t\r\n"))
+        after = _end_of_space(self._raw, end)
+        for place in range(begin, start + 1):
+            self._skips.setdefault(place, []).extend(range(end, after + 1))
+
+    def _closure(self, places: set[int]) -> set[int]:
+        found, waiting = set(places), list(places)
+        while waiting:
+            for place in self._skips.get(waiting.pop(), ()):
+                if place not in found:
+                    found.add(place)
+                    waiting.append(place)
+        return found
+
+    def _text(self, places: set[int], text: str) -> set[int]:
+        for char in text:
+            places = self._closure({place + 1 for place in places if self._raw.startswith(char, place)})
+        return places
+
+    def _call(self, places: set[int], events: Sequence[Event]) -> set[int]:
+        """A call: an opener, somewhere in it the arguments as they were written, and a closer unless it is flagged."""
+        end = events[-1]
+        assert isinstance(end, CallEnd)
+        arguments = events[0].text if isinstance(events[0], ArgumentsDelta) else ""
+        starts = [start for place in places for start in self._openers(place)]
+        ends = [self._raw.find(arguments, start) + len(arguments) for start in starts if arguments in self._raw[start:]]
+        if end.repairs:  # they change how the arguments are written
+            ends += starts
+        if not ends:
+            return set()
+        loose = end.outcome in ("truncated", "malformed") or "missing_closer" in end.repairs or not self._markers.closers
+        after = range(min(ends), len(self._raw) + 1) if loose else self._closers(min(ends))
+        return self._closure(self._framed(set(after)))
+
+    def _framed(self, places: set[int]) -> set[int]:
+        """``places``, and the end where only whitespace is left."""
+        end = len(self._raw)
+        return places | {end for place in places if _end_of_space(self._raw, place) == end}
+
+    def _openers(self, place: int) -> list[int]:
+        place = _end_of_space(self._raw, place)
+        return [place + len(one) for one in self._markers.openers if self._raw.startswith(one, place)]
+
+    def _closers(self, start: int) -> list[int]:
+        """The ends of all closers from ``start`` on."""
+        found = (re.compile(re.escape(one)).finditer(self._raw, start) for one in self._markers.closers)
+        return [match.end() for matches in found for match in matches]
+
+
+def _end_of_space(text: str, at: int) -> int:
+    return _SPACES.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty string

@@ -1,0 +1,310 @@
+"""The engine's promises, on tiny models."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from toolglot.engine import local
+from toolglot.engine.local import LocalEngine
+from toolglot.engine.model import Model
+from toolglot.engine.protocol import SamplingParams
+from toolglot.errors import EngineError, ModelError, QueueFullError
+
+LONG = SamplingParams(max_tokens=200, temperature=0)
+PROMPTS = [[5], [1, 2, 3], list(range(40)), [*range(90, 10, -1)], [7, 7, 7, 7, 7, 7, 7], list(range(33))]
+
+
+class Steps:
+    """A constraint, and its own matcher: given sets of tokens are allowed one after the other."""
+
+    def __init__(self, *allowed: set[int]) -> None:
+        self.allowed = list(allowed)
+
+    def matcher(self) -> Steps:
+        return Steps(*self.allowed)
+
+    @property
+    def finished(self) -> bool:
+        return not self.allowed
+
+    def mask(self, logits: torch.Tensor) -> None:
+        forbidden = torch.ones_like(logits, dtype=torch.bool)
+        forbidden[sorted(self.allowed[0])] = False
+        logits[forbidden] = -torch.inf
+
+    def accept(self, token: int) -> bool:
+        return token in self.allowed.pop(0)
+
+
+class BrokenMask(Steps):
+    def matcher(self) -> BrokenMask:
+        return BrokenMask(*self.allowed)
+
+    def mask(self, logits: torch.Tensor) -> None:
+        raise ValueError("broken")
+
+
+class Disagreeing(Steps):
+    def matcher(self) -> Disagreeing:
+        return Disagreeing(*self.allowed)
+
+    def accept(self, token: int) -> bool:
+        return False
+
+
+class NoMatcher:
+    def matcher(self) -> Any:
+        raise RuntimeError("no matcher today")
+
+
+async def test_greedy_output_is_generates_alone_and_in_any_company(each_checkpoint, serve, collect, generate):
+    expected = generate(each_checkpoint, PROMPTS, 24)
+    engine = await serve(each_checkpoint)
+
+    alone = [await collect(engine, prompt, 24) for prompt in PROMPTS]
+    together = await asyncio.gather(*(collect(engine, prompt, 24) for prompt in PROMPTS))
+
+    assert alone == together == [(tokens, "length") for tokens in expected]
+
+
+async def test_prompts_cut_into_chunks_give_the_same(each_checkpoint, serve, collect, generate, monkeypatch):
+    monkeypatch.setitem(local._BATCH_TOKENS, "cpu", 8)
+    engine = await serve(each_checkpoint, max_num_seqs=4)  # so steps mix chunks of prompts with single tokens
+
+    together = await asyncio.gather(*(collect(engine, prompt, 12) for prompt in PROMPTS))
+
+    assert [tokens for tokens, _ in together] == generate(each_checkpoint, PROMPTS, 12)
+
+
+async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, monkeypatch):
+    engine = await serve(checkpoint)
+    expected = [await collect(engine, prompt, 60) for prompt in PROMPTS]
+    monkeypatch.setattr(local, "memory_for_cache", lambda device: 160 * 512)  # 160 tokens
+    small = await serve(checkpoint)
+
+    assert small.info.max_model_len == 160
+    assert await asyncio.gather(*(collect(small, prompt, 60) for prompt in PROMPTS)) == expected
+
+
+async def test_a_stop_token_ends_the_output_and_is_not_in_it(checkpoint, serve, collect):
+    tokens, _ = await collect(await serve(checkpoint), [1, 2, 3], 20)
+    stop = tokens[5]
+    engine = await serve(checkpoint, eos=stop)
+
+    assert stop in engine.info.stop_token_ids
+    assert await collect(engine, [1, 2, 3], 20) == (tokens[: tokens.index(stop)], "stop")
+    assert await collect(engine, [1, 2, 3], 20, ignore_eos=True) == (tokens, "length")
+
+
+async def test_twenty_requests_at_once_all_finish(checkpoint, serve, collect):
+    engine = await serve(checkpoint, max_num_seqs=4)
+
+    outputs = await asyncio.gather(*(collect(engine, [n, n + 1], 10) for n in range(20)))
+
+    assert [(len(tokens), finish) for tokens, finish in outputs] == [(10, "length")] * 20
+    assert engine.running == 0
+
+
+async def test_a_full_queue_refuses_at_once_and_has_room_again_later(checkpoint, serve, collect, until):
+    engine = await serve(checkpoint, max_num_seqs=1, max_queue=1)
+    streams = [engine.submit([1], LONG), engine.submit([2], LONG)]
+
+    with pytest.raises(QueueFullError) as refused:
+        engine.submit([3], LONG)
+    assert refused.value.retry_after >= 1
+
+    for stream in streams:
+        await stream.aclose()
+    await until(lambda: engine.running == 0)
+    assert len((await collect(engine, [3], 4))[0]) == 4
+
+
+async def test_closing_a_stream_frees_its_slot(checkpoint, serve, collect, until):
+    engine = await serve(checkpoint, max_num_seqs=1)
+    stream = engine.submit([1], LONG)
+    await anext(stream)
+    waiting = asyncio.create_task(collect(engine, [2], 3))
+
+    await stream.aclose()
+
+    assert len((await waiting)[0]) == 3
+    assert engine.running == 0
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+async def test_dropping_a_stream_frees_its_slot_read_or_not(checkpoint, serve, until):
+    engine = await serve(checkpoint, max_num_seqs=1)
+    read, unread = engine.submit([1], LONG), engine.submit([2], LONG)
+    await anext(read)
+    assert engine.running == 2
+
+    del read, unread
+    gc.collect()
+
+    await until(lambda: engine.running == 0)
+
+
+async def test_cancelling_the_task_that_reads_frees_the_slot(checkpoint, serve, collect, until):
+    engine = await serve(checkpoint, max_num_seqs=1)
+    task = asyncio.create_task(collect(engine, [1], 200))
+    await until(lambda: engine.running == 1)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    await until(lambda: engine.running == 0)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (BrokenMask({1}), r"generation failed \(ValueError\)"),
+        (Disagreeing({1}), "the grammar rejected token 1"),
+        (NoMatcher(), r"generation failed \(RuntimeError\)"),
+    ],
+)
+async def test_a_request_that_fails_costs_no_other(checkpoint, serve, collect, constraint, message):
+    engine = await serve(checkpoint)
+    expected = await collect(engine, [1, 2, 3], 20)
+
+    good, bad = await asyncio.gather(
+        collect(engine, [1, 2, 3], 20), collect(engine, [4], 20, constraint), return_exceptions=True
+    )
+
+    assert good == expected
+    with pytest.raises(EngineError, match=message):
+        raise bad
+    with pytest.raises(EngineError, match=message):  # alone too: its error wakes nobody else
+        await collect(engine, [4], 20, constraint)
+
+
+async def test_a_forward_error_fails_its_batch_and_the_loop_survives(checkpoint, serve, collect, monkeypatch):
+    engine = await serve(checkpoint)
+    expected = await collect(engine, [1, 2, 3])
+    with monkeypatch.context() as broken:
+        broken.setattr(Model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory")))
+        failed = await asyncio.gather(*(collect(engine, [n]) for n in range(3)), return_exceptions=True)
+
+    assert [type(error) for error in failed] == [EngineError] * 3
+    assert engine.running == 0
+    assert await collect(engine, [1, 2, 3]) == expected
+
+
+async def test_a_constraint_decides_what_is_sampled_and_when_it_ends(checkpoint, serve, collect):
+    engine = await serve(checkpoint, eos=9)
+
+    assert await collect(engine, [1], 50, Steps({11}, {22}, {9})) == ([11, 22], "stop")
+    assert await collect(engine, [1], 50, Steps({11}, {22})) == ([11, 22], "stop")  # it ends without a stop token
+    assert await collect(engine, [1], 1, Steps({11}, {22}, {9})) == ([11], "length")
+
+
+async def test_seeds_make_sampling_reproducible(checkpoint, serve, collect):
+    engine = await serve(checkpoint)
+    sampled = {"temperature": 1.0, "max_tokens": 30}
+
+    one = await collect(engine, [1], **sampled, seed=1)
+    again, other, *_ = await asyncio.gather(
+        collect(engine, [1], **sampled, seed=1), collect(engine, [1], **sampled, seed=2), collect(engine, [4], **sampled)
+    )
+
+    assert one == again
+    assert one != other
+
+
+async def test_the_engines_own_seed_covers_requests_without_one(checkpoint, serve, collect):
+    outputs = [
+        await collect(await serve(checkpoint, seed=seed), [1], temperature=1.0, max_tokens=30) for seed in (5, 5, 6)
+    ]
+
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "max_tokens", "message"),
+    [
+        ([], 5, "needs a prompt"),
+        ([1], 0, "at least one token"),
+        ([96], 5, "vocabulary of 96"),
+        ([-1], 5, "vocabulary of 96"),
+        ([1] * 250, 7, "250 tokens of prompt and 7 of output are more than the 256"),
+    ],
+)
+async def test_impossible_requests_are_refused(checkpoint, serve, prompt, max_tokens, message):
+    engine = await serve(checkpoint)
+
+    with pytest.raises(EngineError, match=message):
+        engine.submit(prompt, SamplingParams(max_tokens=max_tokens))
+    assert engine.running == 0
+
+
+async def test_stop_aborts_what_runs_and_leaves_no_thread(checkpoint, serve, collect):
+    engine = await serve(checkpoint, max_num_seqs=1)
+    expected = await collect(engine, [1])
+    running, waiting = (asyncio.create_task(collect(engine, [n], 200)) for n in (1, 2))
+    await asyncio.sleep(0)
+
+    await engine.stop()
+
+    assert [(await task)[1] for task in (running, waiting)] == ["abort", "abort"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("toolglot")]
+    with pytest.raises(EngineError, match="not running"):
+        engine.submit([1], LONG)
+    await engine.start()
+    assert await collect(engine, [1]) == expected
+
+
+async def test_the_event_loop_may_close_without_a_stop(checkpoint):
+    class NoTokenizer:
+        eos_token_id = None
+
+    engine = LocalEngine(checkpoint, name="tiny", tokenizer=NoTokenizer(), threads=1)
+
+    async def abandon() -> None:
+        await engine.start()
+        engine.submit([1], LONG)._sequence.cancelled = False  # the stream is gone, its request goes on
+
+    await asyncio.to_thread(asyncio.run, abandon())
+    (thread,) = (thread for thread in threading.enumerate() if thread.name == "toolglot-engine")
+    await asyncio.to_thread(thread.join, 20)
+    assert not thread.is_alive()
+
+
+def test_info_tells_what_startup_logs(checkpoint):
+    class EndsWith:
+        eos_token_id = 3
+
+    info = LocalEngine(checkpoint, name="tiny", tokenizer=EndsWith(), threads=1).info
+
+    assert (info.name, info.max_model_len, info.vocab_size, info.stop_token_ids) == ("tiny", 256, 96, {3})
+    assert {"attention": "sdpa", "dtype": "float32", "device": "cpu", "threads": 1}.items() <= info.facts.items()
+    assert "CUDA" in info.facts["attention_reason"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_model_len": 257}, "from 2 to 256, because of its config's max_position_embeddings"),
+        ({"dtype": "float8"}, "unknown dtype 'float8'; use auto, float32 or bfloat16"),
+        ({"attention": "flash"}, "attention `flash` cannot run: flash-attn needs CUDA"),
+        ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash or sdpa"),
+    ],
+)
+def test_settings_that_cannot_be_had_say_why(checkpoint, settings, message):
+    with pytest.raises(ModelError, match=message):
+        LocalEngine(checkpoint, name="tiny", tokenizer=None, **settings)
+
+
+async def test_bfloat16_runs_on_the_cpu_too(checkpoint: Path, serve, collect):
+    engine = await serve(checkpoint, dtype="bfloat16")
+
+    assert engine.info.facts["dtype"] == "bfloat16"
+    assert len((await collect(engine, [1, 2], 5))[0]) == 5
