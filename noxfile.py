@@ -19,9 +19,11 @@ nox.options.reuse_venv = "yes"
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
-PLUGINS = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/pyproject.toml"))
-PLUGIN_MODULES = sorted(path.name for path in (ROOT / "plugins").glob("*/src/*") if path.is_dir() and path.suffix == "")
-SOURCES = ["core/src", "templates/src", *(f"plugins/{name}/src" for name in PLUGINS)]
+PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
+PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]
+PLUGIN_MODULES = sorted(path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir() and path.suffix == "")
+REQUIREMENT_FILES = ["constraints.txt", *(f"{package}/pyproject.toml" for package in PACKAGES)]
+SOURCES = [f"{package}/src" for package in PACKAGES]
 
 
 def install(session: nox.Session, *requirements: str) -> None:
@@ -30,10 +32,19 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 
 def install_workspace(session: nox.Session, extras: str, *groups: str) -> None:
-    """Install every package of this repository in editable mode, and the named dependency groups."""
-    paths = [f"core[{extras}]", "templates", *(f"plugins/{name}" for name in PLUGINS)]
-    editable = [word for path in paths for word in ("-e", path)]
-    install(session, *editable, *nox.project.dependency_groups(PROJECT, *groups))
+    """Install every package of this repository in editable mode, and the named dependency groups.
+
+    What is installed already, with the same requirements, stays as it is: pip would need half a minute to say so.
+    """
+    extra = {"core": f"[{extras}]"}
+    editable = [word for package in PACKAGES for word in ("-e", package + extra.get(package, ""))]
+    requirements = [*editable, *nox.project.dependency_groups(PROJECT, *groups)]
+    stamp = Path(session.virtualenv.location) / "installed"
+    wanted = "\n".join([*requirements, *((ROOT / name).read_text() for name in REQUIREMENT_FILES)])
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        stamp.unlink(missing_ok=True)
+        install(session, *requirements)
+        stamp.write_text(wanted)
 
 
 def build_wheels(session: nox.Session, folder: Path, *packages: str) -> list[str]:
@@ -54,7 +65,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests of core, plugins and templates; arguments after ``--`` go to pytest."""
-    install_workspace(session, "engine,grammar,server,testing", "tests", "demo")
+    install_workspace(session, "engine,grammar,server,testing", "tests")
     session.run("pytest", *session.posargs)
 
 
@@ -82,7 +93,7 @@ def alone(session: nox.Session, plugin: str) -> None:
 def build(session: nox.Session) -> None:
     """Wheels and source archives of every package, in dist/."""
     install(session, "build")
-    for package in ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]:
+    for package in PACKAGES:
         session.run("python", "-m", "build", "--outdir", "dist", package)
 
 

@@ -63,7 +63,12 @@ def test_a_whole_text_hook_streams_at_the_end():
     assert stream.feed("f!") == []
     events = stream.finish()
 
-    assert events == [ContentDelta("text "), CallStart(0, "call_1", "f"), ArgumentsDelta(0, '{"a": 1}'), CallEnd(0, "ok")]
+    assert events == [
+        ContentDelta("text "),
+        CallStart(0, "call_1", "f"),
+        ArgumentsDelta(0, '{"a": 1}'),
+        CallEnd(0, "ok"),
+    ]
     assert stream.message == Message(content="text ", tool_calls=(CALL,))
 
 

@@ -86,7 +86,7 @@ async def test_prompts_cut_into_chunks_give_the_same(each_checkpoint, serve, col
 async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, monkeypatch):
     engine = await serve(checkpoint)
     expected = [await collect(engine, prompt, 60) for prompt in PROMPTS]
-    monkeypatch.setattr(local, "memory_for_cache", lambda device: 160 * 512)  # 160 tokens
+    monkeypatch.setattr(local, "memory_for_cache", lambda device: 160 * 256)  # 160 tokens: one long request, or two
     small = await serve(checkpoint)
 
     assert small.info.max_model_len == 160
@@ -213,7 +213,9 @@ async def test_seeds_make_sampling_reproducible(checkpoint, serve, collect):
 
     one = await collect(engine, [1], **sampled, seed=1)
     again, other, *_ = await asyncio.gather(
-        collect(engine, [1], **sampled, seed=1), collect(engine, [1], **sampled, seed=2), collect(engine, [4], **sampled)
+        collect(engine, [1], **sampled, seed=1),
+        collect(engine, [1], **sampled, seed=2),
+        collect(engine, [4], **sampled),
     )
 
     assert one == again

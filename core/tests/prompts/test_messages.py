@@ -37,7 +37,14 @@ def test_text_parts_are_joined_by_newlines() -> None:
 
 
 def test_what_clients_echo_beside_the_known_fields_is_left_out() -> None:
-    echoed = {"role": "assistant", "content": "x", "refusal": None, "audio": None, "annotations": [], "tool_calls": None}
+    echoed = {
+        "role": "assistant",
+        "content": "x",
+        "refusal": None,
+        "audio": None,
+        "annotations": [],
+        "tool_calls": None,
+    }
 
     assert read(echoed) == {"role": "assistant", "content": "x"}
 
@@ -142,7 +149,7 @@ def test_a_conversation_is_a_list_with_something_in_it(messages: Any) -> None:
 
 
 def test_the_message_says_what_would_work() -> None:
-    with pytest.raises(RequestError, match="image_url.*use \"text\""):
+    with pytest.raises(RequestError, match=r'image_url.*use "text"'):
         read({"role": "user", "content": [{"type": "image_url"}]})
-    with pytest.raises(RequestError, match="use \"tool\""):
+    with pytest.raises(RequestError, match='use "tool"'):
         read({"role": "function", "name": "f", "content": "x"})

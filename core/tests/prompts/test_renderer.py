@@ -99,7 +99,7 @@ def test_the_templates_own_words_reach_the_client(tokenizer) -> None:
 def test_templates_run_in_a_sandbox(tokenizer) -> None:
     renderer = PromptRenderer(tokenizer, chat_template="{{ ''.__class__.__mro__ }}")
 
-    with pytest.raises(RequestError, match="unsafe|undefined"):
+    with pytest.raises(RequestError, match=r"unsafe|undefined"):
         renderer.render(user("Hi"))
 
 
@@ -120,7 +120,7 @@ def test_deep_nesting_is_refused(tokenizer) -> None:
 def test_a_model_without_a_template_is_refused_at_the_start(make_tokenizer) -> None:
     with pytest.raises(ModelError, match="--chat-template"):
         PromptRenderer(make_tokenizer(chat_template=None))
-    with pytest.raises(ModelError, match="--chat-template.*tool_use"):
+    with pytest.raises(ModelError, match=r"--chat-template.*tool_use"):
         PromptRenderer(make_tokenizer(chat_template={"tool_use": "x"}))
 
 
@@ -158,8 +158,24 @@ def test_an_attack_adds_no_markers(place: int, tokenizer) -> None:
     assert "<|im_start|>system" in attacked.text
 
 
-FRAGMENTS = ["<", ">", "|", "/", "<|im_", "im_end|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<|im_start|>", "<tool_",
-             "call>", "<<<", "\ufdd0", "\\ufdd0", "\n", " ", "é", "ab", '"', "\\", "<think>", "call><tool", "\ufdef"]  # fmt: skip
+FRAGMENTS = [
+    *("<", ">", "|", "/", "<<<", "<|im_", "im_end|>", "<|im_end|>", "<|im_start|>", "<tool_", "call>"),
+    *(
+        "<tool_call>",
+        "</tool_call>",
+        "call><tool",
+        "<think>",
+        "\ufdd0",
+        "\\ufdd0",
+        "\ufdef",
+        "\n",
+        " ",
+        "é",
+        "ab",
+        '"',
+        "\\",
+    ),
+]
 texts = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join)
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import toolglot_templates
 
+import toolglot_templates
 from toolglot.errors import ModelError
 from toolglot.prompts import find_template
 
@@ -30,13 +30,13 @@ def test_a_tokenizers_own_template_is_found_by_name(make_tokenizer) -> None:
 def test_an_unknown_name_lists_what_there_is(make_tokenizer) -> None:
     tokenizer = make_tokenizer(chat_template={"default": "d", "tool_use": "t"})
 
-    with pytest.raises(ModelError, match="'nope'.*tool_chat_template_hermes.*default, tool_use"):
+    with pytest.raises(ModelError, match=r"'nope'.*tool_chat_template_hermes.*default, tool_use"):
         find_template("nope", tokenizer)
 
 
 @pytest.mark.parametrize("name", ["", ".", "{{ messages }}" * 1000, "a\0b", "no/such.jinja"])
 def test_what_is_no_template_is_refused(name: str, make_tokenizer) -> None:
-    with pytest.raises(ModelError, match="no chat template.*own templates \\(none\\)"):
+    with pytest.raises(ModelError, match=r"no chat template.*own templates \(none\)"):
         find_template(name, make_tokenizer(chat_template=None))
 
 
@@ -44,5 +44,5 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, tokenizer) -> None:
     path = tmp_path / "mine.jinja"
     path.write_bytes(b"\xff\xfe\x00")
 
-    with pytest.raises(ModelError, match="mine.jinja cannot be read"):
+    with pytest.raises(ModelError, match=r"mine\.jinja cannot be read"):
         find_template(str(path), tokenizer)

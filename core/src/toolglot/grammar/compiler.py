@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from toolglot.errors import GrammarError
 from toolglot.grammar.free_text import named_tokens, without_tokens
-from toolglot.grammar.matcher import Matcher, TokenBits
+from toolglot.grammar.matcher import Matcher, TokenSet
 from toolglot.structural_tag import StructuralTag
 from toolglot.tokens.table import token_table
 from toolglot.vocabulary import added_tokens
@@ -26,14 +26,14 @@ class CompiledTag(Struct, frozen=True):
     """A compiled structural tag: good for any number of matchers, in any thread."""
 
     grammar: Any
-    usable: TokenBits
-    """The tokens that this tag may use at all."""
-    stops: TokenBits
+    banned: TokenSet
+    """The tokens that this tag never uses."""
+    stops: TokenSet
     """The tokens that end the output where it may end."""
 
     def matcher(self) -> Matcher:
         """A matcher at the start of an output."""
-        return Matcher(self.grammar, self.usable, self.stops)
+        return Matcher(self.grammar, self.banned, self.stops)
 
 
 class Compiler:
@@ -78,10 +78,8 @@ class Compiler:
             raise GrammarError(
                 f"the tools cannot be compiled into a grammar: {_reason(error)}", param="tools"
             ) from error
-        unusable = (self._markers.keys() | self._stops) - set(named)
-        return CompiledTag(
-            grammar, ~TokenBits.of(unusable, self._vocab_size), TokenBits.of(self._stops, self._vocab_size)
-        )
+        banned = (self._markers.keys() | self._stops) - set(named)
+        return CompiledTag(grammar, TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size))
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
         """Each token's bytes. Those of markers and stop tokens begin with a byte that is in no text."""

@@ -10,33 +10,31 @@ import xgrammar
 from msgspec import Struct
 
 
-class TokenBits(Struct, frozen=True):
-    """A set of token ids, packed as XGrammar packs its masks: token 32 i + k is bit k of word i."""
+class TokenSet(Struct, frozen=True):
+    """Token ids, also packed as XGrammar packs its masks: token 32 i + k is bit k of word i."""
 
+    ids: frozenset[int]
     words: torch.Tensor
 
     @classmethod
-    def of(cls, token_ids: Iterable[int], vocab_size: int) -> TokenBits:
-        bits = torch.zeros(_width(vocab_size) * 32, dtype=torch.int64)
-        bits[list(token_ids)] = 1
-        return cls((bits.view(-1, 32) << torch.arange(32)).sum(1).to(torch.int32))
-
-    def __invert__(self) -> TokenBits:
-        return TokenBits(~self.words)
-
-    def __contains__(self, token_id: int) -> bool:
-        return bool(int(self.words[token_id // 32]) >> (token_id % 32) & 1)
+    def of(cls, token_ids: Iterable[int], vocab_size: int) -> TokenSet:
+        ids = frozenset(token_ids)
+        bits = torch.zeros(_words(vocab_size) * 32, dtype=torch.int64)
+        bits[list(ids)] = 1
+        return cls(ids, (bits.view(-1, 32) << torch.arange(32)).sum(1).to(torch.int32))
 
 
 class Matcher:
     """Follows one output through a compiled tag. Not for several threads at once."""
 
-    def __init__(self, grammar: Any, usable: TokenBits, stops: TokenBits) -> None:
+    def __init__(self, grammar: Any, banned: TokenSet, stops: TokenSet) -> None:
         self._matcher = xgrammar.GrammarMatcher(grammar)
         self._vocab_size = grammar.tokenizer_info.vocab_size - 1  # the last one is XGrammar's own stop token
-        self._usable = usable
-        self._stops = stops
-        self._words = torch.empty_like(usable.words)
+        self._banned = banned.ids
+        self._stops = stops.ids
+        self._usable_words = ~banned.words
+        self._stop_words = stops.words
+        self._words = torch.empty_like(stops.words)
         self._finished = False
 
     @property
@@ -56,9 +54,9 @@ class Matcher:
         if self._finished:
             return
         self._matcher.fill_next_token_bitmask(self._words.unsqueeze(0))
-        self._words &= self._usable.words
+        self._words &= self._usable_words
         if self._matcher.is_completed():
-            self._words |= self._stops.words
+            self._words |= self._stop_words
         xgrammar.apply_token_bitmask_inplace(logits.unsqueeze(0), self._words.unsqueeze(0).to(logits.device))
 
     def accept(self, token_id: int) -> bool:
@@ -70,13 +68,13 @@ class Matcher:
             return False
         complete = self._matcher.is_completed()
         stop = token_id in self._stops
-        if token_id in self._usable and self._matcher.accept_token(token_id):
+        if token_id not in self._banned and self._matcher.accept_token(token_id):
             self._finished = stop and self._matcher.is_completed()
             return True
         self._finished = stop and complete
         return self._finished
 
 
-def _width(vocab_size: int) -> int:
+def _words(vocab_size: int) -> int:
     """Words of a mask over ``vocab_size`` tokens and XGrammar's stop token."""
     return vocab_size // 32 + 1

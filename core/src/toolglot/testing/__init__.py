@@ -14,7 +14,7 @@ A plugin's test module is four lines::
 
 import pytest
 
-pytest.register_assert_rewrite("toolglot.testing")
+pytest.register_assert_rewrite("toolglot.testing.checks", "toolglot.testing.laws", "toolglot.testing.reading")
 
 from toolglot.testing.cases import Case, Expected, ExpectedCall, load_cases  # noqa: E402  # after the rewrite is set up
 from toolglot.testing.suite import FormatSuite  # noqa: E402  # as above

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from toolglot.events import Call, Finish, Message, Outcome
-from toolglot.parser import request_of
-from toolglot.requests import Output, Request
+from toolglot.requests import Output, Request, Tool, tool_choice
 
 ANCHORS = ("template", "tokenizer")
 
@@ -57,9 +56,9 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def request(self) -> Request:
         """The request that the output answers."""
-        return request_of(
-            tools=self.tools,
-            tool_choice=self.tool_choice,
+        return Request(
+            tools=tuple(Tool.from_openai(tool) for tool in self.tools),
+            tool_choice=tool_choice(self.tool_choice),
             reasoning_open=self.reasoning_open,
             earlier_calls=self.earlier_calls,
             constrained=self.constrained,

@@ -1,0 +1,45 @@
+"""L1 and L2: any split of an output, and the whole of it, read the same."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolglot.requests import Request
+from toolglot.testing import hostile
+from toolglot.testing.cases import Case
+from toolglot.testing.checks import same_at_every_chunking
+from toolglot.testing.laws.suite import Suite, many, request_for
+from toolglot.testing.subject import offered
+
+
+class ChunkInvariance(Suite):
+    """Messages, and the deltas of each channel in order, do not depend on how the output arrives."""
+
+    def test_l1_l2_cases(self, case: Case) -> None:
+        """Cases."""
+        same_at_every_chunking(self.subject.sample(case.raw_output, case.request, case.finish_reason))
+
+    @many
+    @given(data=st.data())
+    def test_l1_l2_turns(self, data: st.DataObject) -> None:
+        """Calls in prose, as text and with markers as tokens."""
+        turn = data.draw(self.subject.turns)
+        same_at_every_chunking(self.subject.sample(turn.text, request_for(turn.calls)))
+        same_at_every_chunking(self.subject.token_sample(turn.text, request_for(turn.calls)))
+
+    @many
+    @given(data=st.data())
+    def test_l1_l2_mangled(self, data: st.DataObject) -> None:
+        """Mangled outputs, in whichever way the request reads them."""
+        text, request = data.draw(self.subject.mangled), data.draw(self.subject.requests)
+        same_at_every_chunking(self.subject.sample(text, request, data.draw(st.sampled_from(("stop", "length")))))
+        spelled = data.draw(st.sets(st.integers(0, 8)))
+        same_at_every_chunking(self.subject.token_sample(text, request, spelled=spelled))
+
+    def test_l1_l2_hostile(self) -> None:
+        """Hostile texts."""
+        request = Request(tools=offered(["get_weather"]))
+        for label, text in hostile.texts(self.subject.markers, self.subject.example):
+            for finish in ("stop", "length"):
+                same_at_every_chunking(self.subject.sample(text, request, finish), label)

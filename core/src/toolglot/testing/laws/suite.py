@@ -1,0 +1,83 @@
+"""What every law knows: the parser under test, and how many examples to try."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from toolglot.events import Call, Message
+from toolglot.requests import Request
+from toolglot.testing import reading
+from toolglot.testing.cases import load_cases
+from toolglot.testing.subject import Subject, offered, subject
+
+_EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", "0"))
+many = settings(
+    max_examples=_EXAMPLES or 50,
+    derandomize=not _EXAMPLES,
+    database=None,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.differing_executors,  # the laws are inherited by the suites of several parsers
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+    ],
+)
+"""Settings of laws that are cheap to try."""
+few = settings(many, max_examples=_EXAMPLES // 4 or 12)
+"""Settings of laws that read every beginning of an output."""
+
+
+class Suite:
+    """The parser under test."""
+
+    parser: ClassVar[str]
+    """The parser's name."""
+    cases: ClassVar[Path]
+    """The folder of its case files (see :mod:`toolglot.testing.cases`)."""
+    unchecked: ClassVar[frozenset[str]] = frozenset()
+    """Markers that nobody found in a template or tokenizer of a model."""
+    verbatim: ClassVar[bool] = True
+    """Arguments are JSON in the output, and pass through as written. If not, only their values are compared."""
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run each test that has a ``case`` once a case."""
+        if "case" in metafunc.fixturenames:
+            cases = load_cases(self.cases)
+            metafunc.parametrize("case", cases, ids=[case.id for case in cases])
+
+    @pytest.fixture(autouse=True)
+    def _errors_raised(self) -> Iterator[None]:
+        with reading.errors_raised():
+            yield
+
+    @property
+    def subject(self) -> Subject:
+        """The parser under test, in every mode."""
+        return subject(self.parser)
+
+    def calls(self, found: Message | list[Call] | tuple[Call, ...]) -> list[tuple[str, Any]]:
+        """Names and arguments of calls, as they are compared."""
+        calls = found.tool_calls if isinstance(found, Message) else found
+        return [(call.name, self.arguments(call.arguments)) for call in calls]
+
+    def arguments(self, text: str) -> Any:
+        """Arguments as they are compared: as written, or what they mean."""
+        return text if self.verbatim else json.dumps(json.loads(text), sort_keys=True)
+
+    def needs_verbatim(self) -> None:
+        """Skip a law about arguments as they are written."""
+        if not self.verbatim:
+            pytest.skip("this format does not write arguments as JSON")
+
+
+def request_for(calls: list[Call] | tuple[Call, ...]) -> Request:
+    """A request that offers the tools of ``calls``."""
+    return Request(tools=offered(call.name for call in calls))

@@ -1,0 +1,61 @@
+"""Truncation: an output that is cut anywhere is read as far as it got, and nothing in it is completed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolglot.events import Message
+from toolglot.testing.cases import Case
+from toolglot.testing.checks import accounted, cut, whole
+from toolglot.testing.laws.suite import Suite, few, request_for
+from toolglot.testing.turns import Turn
+
+_CUTS = 500
+"""At how many places a case is cut, at most."""
+
+
+class Truncation(Suite):
+    """The output ended because of a limit."""
+
+    def test_truncated_cases(self, case: Case) -> None:
+        """Cases."""
+        sample = self.subject.sample(case.raw_output, case.request)
+        calls = whole(sample).tool_calls
+        for end in range(0, len(case.raw_output), 1 + len(case.raw_output) // _CUTS):
+            found = whole(cut(sample, end)).tool_calls
+            for got, want in zip(found, calls, strict=False):
+                assert got.name == want.name
+                assert want.arguments.startswith(got.arguments), f"completed: {case.raw_output[:end]!r}"
+
+    @few
+    @given(data=st.data())
+    def test_truncated_turns(self, data: st.DataObject) -> None:
+        """Whole calls stay whole, the call that is cut is truncated, none is taken back, and nothing is lost."""
+        turn = data.draw(self.subject.turns)
+        sample = self.subject.sample(turn.text, request_for(turn.calls))
+        counts = []
+        for end in range(len(turn.text)):
+            accounted(self.subject.markers, cut(sample, end))
+            message = whole(cut(sample, end))
+            self._check(turn, end, message)
+            counts.append(len(message.tool_calls))
+        assert all(before <= after for before, after in pairwise(counts)), f"a call was taken back: {counts}"
+
+    def _check(self, turn: Turn, end: int, message: Message) -> None:
+        text = turn.text[:end]
+        done = sum(last <= end for _, last in turn.spans)
+        begun = sum(first < end for first, _ in turn.spans)
+        assert done <= len(message.tool_calls) <= begun, text
+        outcomes = [call.outcome for call in message.tool_calls]
+        assert outcomes == ["ok"] * done + ["truncated"] * (len(outcomes) - done), text
+        for number, (got, want) in enumerate(zip(message.tool_calls, turn.calls, strict=False)):
+            assert got.name == want.name, text
+            if self.verbatim:
+                assert want.arguments.startswith(got.arguments), text
+            if number < done:
+                assert self.arguments(got.arguments) == self.arguments(want.arguments), text
+        if message.content and len(outcomes) < begun:
+            assert not message.content.endswith(self.subject.markers.openers), f"an opener is content: {text!r}"

@@ -1,0 +1,74 @@
+"""The engine on the demo model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import pytest
+
+from toolglot.errors import EngineError, GrammarError
+from toolglot.structural_tag import ConstString, JsonSchema, Sequence, StructuralTag
+
+pytestmark = pytest.mark.model
+
+TEXTS = ["Who are you?", "List three fruits.", "What is 2 + 2? Explain. " * 25, "Write a poem about the sea."]
+
+
+@pytest.fixture(scope="session")
+def prompts(demo_tokenizer):
+    chat = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+    return [demo_tokenizer.encode(chat.format(text), add_special_tokens=False) for text in TEXTS]
+
+
+async def test_greedy_output_is_generates_alone_and_in_a_batch(demo, demo_engine, prompts, collect, generate):
+    expected = generate(demo.path, prompts, 16)
+
+    alone = [await collect(demo_engine, prompt, 16) for prompt in prompts]
+    together = await asyncio.gather(*(collect(demo_engine, prompt, 16) for prompt in prompts))
+
+    assert [tokens for tokens, _ in alone] == expected
+    assert together == alone
+    assert alone[1][1] == "stop"
+
+
+async def test_twenty_requests_at_once_all_finish(demo_engine, prompts, collect):
+    outputs = await asyncio.gather(*(collect(demo_engine, prompts[n % 2], 6) for n in range(20)))
+
+    assert all(output == outputs[n % 2] for n, output in enumerate(outputs))
+    assert demo_engine.running == 0
+
+
+async def test_output_under_a_structural_tag_is_what_the_tag_says(demo_engine, demo_tokenizer, prompts, collect):
+    schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    tag = StructuralTag(Sequence((ConstString("Answer: "), JsonSchema(schema))))
+    constraint = await demo_engine.compile(tag)
+
+    bound, free = await asyncio.gather(
+        collect(demo_engine, prompts[2], 40, constraint), collect(demo_engine, prompts[0], 8)
+    )
+
+    text = demo_tokenizer.decode(bound[0])
+    assert bound[1] == "stop"
+    assert text.startswith("Answer: ")
+    assert isinstance(json.loads(text.removeprefix("Answer: "))["sum"], int)
+    assert free == await collect(demo_engine, prompts[0], 8)
+
+
+async def test_a_tag_that_cannot_be_compiled_is_a_grammar_error(demo_engine):
+    with pytest.raises(GrammarError):
+        await demo_engine.compile(StructuralTag(JsonSchema({"type": "no such type"})))
+
+
+async def test_without_xgrammar_the_error_says_what_to_install(demo_engine, monkeypatch):
+    monkeypatch.setattr(demo_engine, "_compiler", None)
+    monkeypatch.setitem(sys.modules, "toolglot.grammar", None)
+
+    with pytest.raises(GrammarError, match=r'pip install "toolglot\[grammar\]"'):
+        await demo_engine.compile(StructuralTag(ConstString("x")))
+
+
+async def test_compile_needs_a_started_engine(loaded_demo):
+    with pytest.raises(EngineError, match="not running"):
+        await loaded_demo.compile(StructuralTag(ConstString("x")))
