@@ -76,7 +76,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy", *SOURCES, env={"MYPYPATH": os.pathsep.join(SOURCES)})
-    session.run("lint-imports", "--config", str(import_contracts(Path(session.create_tmp()))))
+    session.run("lint-imports", str(import_contracts(Path(session.create_tmp()))))
 
 
 @nox.session(reuse_venv=False)

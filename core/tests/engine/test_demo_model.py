@@ -13,7 +13,7 @@ from toolglot.structural_tag import ConstString, JsonSchema, Sequence, Structura
 
 pytestmark = pytest.mark.model
 
-TEXTS = ["Who are you?", "List three fruits.", "What is 2 + 2? Explain. " * 25, "Write a poem about the sea."]
+TEXTS = ["Who are you?", "List three fruits.", "What is 2 + 2? Explain. " * 10, "Write a poem about the sea."]
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ LIKE = torch.empty(0)
 
 
 def attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> torch.Tensor:
-    """One sequence, head by head and token by token; the queries are the sequence's last ones. [tokens, heads, size]."""
+    """One sequence [tokens, heads, size], head by head and token by token; the queries are its last tokens'."""
     result = torch.empty_like(query)
     shared = query.shape[1] // keys.shape[1]
     for token in range(len(query)):

@@ -24,6 +24,15 @@ def test_pages_are_held_by_one_sequence_at_a_time():
     assert len(pool.reserve(5)) == 2
 
 
+def test_pages_are_used_again_before_new_ones_are():
+    pool = cache(100)
+    pages = pool.reserve(12)
+    used = set(pages)
+    pool.release(pages)
+
+    assert set(pool.reserve(9)) == used
+
+
 def test_what_is_stored_lies_in_its_slot():
     pool = cache(3)
     keys, values = torch.randn(2, 1, 4), torch.randn(2, 1, 4)

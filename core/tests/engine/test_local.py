@@ -275,7 +275,9 @@ async def test_the_event_loop_may_close_without_a_stop(checkpoint):
         engine.submit([1], LONG)._sequence.cancelled = False  # the stream is gone, its request goes on
 
     await asyncio.to_thread(asyncio.run, abandon())
-    (thread,) = (thread for thread in threading.enumerate() if thread.name == "toolglot-engine")
+
+    assert engine._loop is not None
+    thread = engine._loop._thread
     await asyncio.to_thread(thread.join, 20)
     assert not thread.is_alive()
 

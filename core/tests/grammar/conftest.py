@@ -7,7 +7,8 @@ SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<pad>")
 MARKERS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 WORDS = (
     "<tool_call>\n{", "</tool_call>\n<tool", "<think>\n\n", "</think>\n\n<tool", '{"name": "', '", "arguments": {"',
-    "get_weather", "add", "city", "Paris", '"}}\n</tool', "]]}", "\n\n\n", ": 12", ", ", "true", "null", "é", "日本", "😀", "<<",
+    "get_weather", "add", "city", "Paris", '"}}\n</tool', "]]}", "\n\n\n", ": 12", ", ",
+    "true", "null", "é", "日本", "😀", "<<",
 )  # fmt: skip
 
 

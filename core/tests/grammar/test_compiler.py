@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
+from toolglot.checkpoints import load_tokenizer, resolve
 from toolglot.errors import GrammarError
 from toolglot.grammar import Compiler, Matcher
 from toolglot.structural_tag import (
@@ -295,6 +296,31 @@ def test_what_cannot_be_compiled_is_the_clients_error(text, fmt, reason):
 def test_a_compiler_without_a_stop_token_is_refused(text_tokenizer):
     with pytest.raises(ValueError, match="stop"):
         Compiler(text_tokenizer, vocab_size=10, stop_token_ids=[10, -1])
+
+
+def test_a_schema_nested_too_deeply_is_the_clients_error(text):
+    schema: dict = {"type": "string"}
+    for _ in range(5000):
+        schema = {"type": "array", "items": schema}
+
+    with pytest.raises(GrammarError):
+        text.compiler.compile(StructuralTag(JsonSchema(json_schema=schema)))
+
+
+@pytest.mark.model
+def test_the_demo_model_can_write_a_call_in_its_own_tokens():
+    tokenizer = load_tokenizer(resolve(None, quiet=True).path)
+    width = len(tokenizer)
+    compiler = Compiler(tokenizer, vocab_size=width, stop_token_ids=[0, 2])
+    reasoning = Tag("<think>", AnyText(excludes=("<tool_call>",)), "</think>")
+    matcher = compiler.compile(StructuralTag(Sequence((Optional(reasoning), TEXT_CALL)))).matcher()
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "São Paulo 😀"}}\n</tool_call>'
+
+    for token in tokenizer.encode("<think>Where? <b>" + "</think>" + call, add_special_tokens=False):
+        assert not allowed(matcher, width) & set(tokenizer.added_tokens_decoder)
+        assert matcher.accept(token), tokenizer.decode([token])
+
+    assert allowed(matcher, width) == {0, 2}
 
 
 def test_threads_share_a_compiler(text):

@@ -40,7 +40,7 @@ def resolve(model: str | None, *, quiet: bool = False) -> Checkpoint:
     if path.is_dir():
         return Checkpoint(_checked(path), path.resolve().name)
     if path.is_file() and path.suffix == ".gguf":
-        return Checkpoint(gguf.converted(path.resolve(), quiet=quiet), path.stem)
+        return Checkpoint(gguf.converted(path.absolute(), quiet=quiet), path.stem)
     return Checkpoint(_from_hub(model), model)
 
 

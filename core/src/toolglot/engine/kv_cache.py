@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 import os
 from collections.abc import Sequence as Seq
 from typing import Final, TypeAlias
@@ -27,11 +29,8 @@ class KVCache:
 
     def __init__(self, heads: Seq[tuple[int, int]], *, pages: int, page_size: int, like: torch.Tensor) -> None:
         self.page_size = page_size
-        # Zeros, not garbage: what is masked is multiplied by zero, and a NaN would survive that.
-        self._pools: list[Pools] = [
-            (like.new_zeros(pages, page_size, count, size), like.new_zeros(pages, page_size, count, size))
-            for count, size in heads
-        ]
+        shapes = [(pages, page_size, count, size) for count, size in heads]
+        self._pools: list[Pools] = [(_zeros(shape, like), _zeros(shape, like)) for shape in shapes]
         self._free = list(range(pages))
 
     @property
@@ -44,7 +43,9 @@ class KVCache:
         count = -(-tokens // self.page_size)
         if count > len(self._free):
             return None
-        taken, self._free = self._free[:count], self._free[count:]
+        # The last ones freed: pages that were never used stay unused, and take no memory.
+        taken = self._free[len(self._free) - count :]
+        del self._free[len(self._free) - count :]
         return taken
 
     def release(self, pages: list[int]) -> None:
@@ -58,6 +59,15 @@ class KVCache:
         for pool, new in zip(pools, (keys, values), strict=True):
             pool.view(-1, *new.shape[1:]).index_copy_(0, slots, new)
         return pools
+
+
+def _zeros(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
+    """Zeros, not garbage: what attention masks is multiplied by zero, and a NaN would survive that."""
+    if like.device.type != "cpu":
+        return like.new_zeros(shape)
+    # torch would write its zeros; memory straight from the system is zero and not taken before it is used.
+    memory = mmap.mmap(-1, math.prod(shape) * like.dtype.itemsize)
+    return torch.frombuffer(memory, dtype=like.dtype).view(shape)
 
 
 def token_bytes(heads: Seq[tuple[int, int]], dtype: torch.dtype) -> int:

@@ -4,7 +4,7 @@ ids.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -68,7 +68,7 @@ class Engine(Protocol):
 
     def submit(
         self, prompt: Sequence[int], sampling: SamplingParams, constraint: Constraint | None = None
-    ) -> AsyncIterator[TokenDelta]:
+    ) -> AsyncGenerator[TokenDelta, None]:
         """Queue a request and return its tokens as they come.
 
         Closing the iterator (``aclose``, also by garbage collection or task cancellation) cancels the request and

@@ -10,13 +10,17 @@ from toolglot.formats.declaration import (
     TemplateIds,
     WireFormat,
 )
+from toolglot.formats.headed_call import HeadedCall
 from toolglot.formats.json_call import JsonCall
+from toolglot.formats.json_text import Json
 from toolglot.formats.plugin import WireFormatParser
 
 __all__ = [
     "AlphanumericIds",
     "Calls",
     "Frame",
+    "HeadedCall",
+    "Json",
     "JsonCall",
     "OwnIds",
     "RandomIds",

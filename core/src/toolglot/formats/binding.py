@@ -8,13 +8,11 @@ text that is read: a lone low surrogate, which no UTF-8 decoder yields.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from toolglot.formats.declaration import Frame, WireFormat, spellings
+from toolglot.formats.declaration import Calls, Frame, WireFormat, spellings
 from toolglot.requests import Tokenizer
 
 _FIRST_UNIT = 0xDC00
@@ -48,14 +46,19 @@ class Binding:
             spelling = spelling.replace(text, unit)
         return spelling
 
-    def token(self, spelling: str) -> int | None:
-        """The id of the token that ``spelling`` is as a whole, if it is one."""
-        return self.ids.get(spelling)
+    def split(self, text: str) -> list[str | int]:
+        """Text cut at the markers that are tokens, which stand in it by id."""
+        pieces: list[str | int] = [text]
+        for token, number in self.ids.items():
+            cut = [
+                one for piece in pieces for one in (_cut(piece, token, number) if isinstance(piece, str) else [piece])
+            ]
+            pieces = cut
+        return [piece for piece in pieces if piece != ""]
 
     def form(self, form: WireFormat) -> WireFormat:
         """The format with each bound token as its unit."""
-        bound: WireFormat = _replaced(form, self.encode)
-        return bound
+        return _encoded(form, self.encode)
 
     def text(self, text: str, token_ids: Sequence[int], marks: Sequence[tuple[int, int]]) -> str:
         """Text as it came, with each marker token as its unit."""
@@ -91,27 +94,35 @@ class Binding:
         return marks
 
 
+def _cut(text: str, token: str, number: int) -> list[str | int]:
+    pieces: list[str | int] = []
+    for piece in text.split(token):
+        pieces += [piece, number]
+    return pieces[:-1]
+
+
 def _spellings(form: WireFormat) -> set[str]:
     frames = [frame for calls in form.calls for frame in (calls.call, calls.section) if frame]
-    if form.reasoning:
-        frames.append(form.reasoning.fence)
-    return spellings(frames) | set(form.trailer)
+    frames += [form.reasoning.fence] if form.reasoning else []
+    frames += [form.content] if form.content else []
+    bodies = {marker for calls in form.calls for marker in (*calls.body.markers, calls.separator)}
+    return spellings(frames) | bodies | set(form.trailer)
 
 
-def _replaced(value: Any, change: Any) -> Any:
-    """A copy of a declaration in which every marker is changed."""
-    match value:
-        case Frame(opens, closes, optional):
-            return Frame(tuple(map(change, opens)), tuple(map(change, closes)), optional)
-        case WireFormat():
-            calls = tuple(_replaced(one, change) for one in value.calls)
-            return replace(
-                value,
-                calls=calls,
-                reasoning=_replaced(value.reasoning, change),
-                trailer=tuple(map(change, value.trailer)),
-            )
-        case Struct() if any(isinstance(one, Frame) for one in asdict(value).values()):
-            frames = {name: _replaced(one, change) for name, one in asdict(value).items() if isinstance(one, Frame)}
-            return replace(value, **frames)
-    return value
+def _encoded(form: WireFormat, encode: Callable[[str], str]) -> WireFormat:
+    """A copy of a format in which every marker is encoded."""
+
+    def frame(value: Frame) -> Frame:
+        return replace(value, open=tuple(map(encode, value.open)), close=tuple(map(encode, value.close)))
+
+    def dialect(value: Calls) -> Calls:
+        section = frame(value.section) if value.section else None
+        separator = encode(value.separator)
+        return replace(
+            value, body=value.body.encoded(encode), call=frame(value.call), section=section, separator=separator
+        )
+
+    reasoning = form.reasoning and replace(form.reasoning, fence=frame(form.reasoning.fence))
+    content = form.content and frame(form.content)
+    trailer = tuple(map(encode, form.trailer))
+    return replace(form, calls=tuple(map(dialect, form.calls)), reasoning=reasoning, content=content, trailer=trailer)

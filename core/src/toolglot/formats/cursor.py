@@ -25,6 +25,10 @@ class Broken(Exception):  # noqa: N818  # control flow, not an error
     """A call that has been announced breaks its format here."""
 
 
+class Stopped(Exception):  # noqa: N818  # control flow, not an error
+    """A call that has been announced ends here, before it is whole; what was tried since is content."""
+
+
 class Cut(Exception):  # noqa: N818  # control flow, not an error
     """The output ended here."""
 

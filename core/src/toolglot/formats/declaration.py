@@ -9,35 +9,12 @@ from __future__ import annotations
 import secrets
 import string
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from random import Random as Rng
-
-    from toolglot.events import Call
-    from toolglot.formats.cursor import Reading
-    from toolglot.formats.machine import Machine
-    from toolglot.requests import Tool
-    from toolglot.structural_tag import Format
-
-
-class Body(Protocol):
-    """What stands inside a call's frame. Each body keeps its reader, renderer and grammar side by side in one file."""
-
-    @property
-    def first(self) -> str:
-        """The text with which a body begins, where that is fixed; else empty."""
-
-    def read(self, machine: Machine) -> Reading[None]:
-        """Read one body at the machine's cursor (see :mod:`toolglot.formats.machine` for what it may do)."""
-
-    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:
-        """Write ``call`` canonically, or with ``vary`` in any way that the reader grants. Raises RenderError."""
-
-    def grammar(self, tool: Tool) -> tuple[str, Format, str]:
-        """What the model may write for ``tool``: fixed text, the arguments' format, fixed text."""
+from toolglot.formats.body import Body
 
 
 class Frame(Struct, frozen=True):
@@ -119,21 +96,26 @@ class WireFormat(Struct, frozen=True):
     calls: tuple[Calls, ...]
     """The dialects: the first is written and constrained, all are read."""
     reasoning: Reasoning | None = None
+    content: Frame | None = None
+    """What stands around plain answers, where a family has that."""
     ids: Ids = RandomIds()
+    begins: Literal["anywhere", "start"] = "anywhere"
+    """Where calls may begin whose opener could be ordinary text, as ``{`` and ``[`` could."""
     trailer: tuple[str, ...] = ()
     """Spellings of the turn's end that may stand as text at the very end of the output."""
 
 
 def exactly(form: WireFormat) -> WireFormat:
     """The part of a format that its grammar writes: the first dialect in its canonical spelling."""
-    from msgspec.structs import replace
-
-    def canonical(frame: Frame) -> Frame:
-        return Frame((frame.open[0].replace("~", ""),), (frame.close[0].replace("~", ""),))
-
     first = form.calls[0]
-    section = canonical(first.section) if first.section else None
-    return replace(form, calls=(replace(first, call=canonical(first.call), section=section),))
+    section = _canonical(first.section) if first.section else None
+    return replace(
+        form, calls=(replace(first, body=first.body.exactly(), call=_canonical(first.call), section=section),)
+    )
+
+
+def _canonical(frame: Frame) -> Frame:
+    return Frame((frame.open[0].replace("~", ""),), (frame.close[0].replace("~", ""),))
 
 
 def spellings(frames: Sequence[Frame]) -> set[str]:

@@ -6,25 +6,29 @@ from __future__ import annotations
 
 import json
 from random import Random as Rng
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from toolglot.errors import RenderError
-from toolglot.formats.json_text import Ending, Sink, decode, read_key, read_scalar, read_string, read_value
-from toolglot.structural_tag import Format, JsonSchema
+from toolglot.formats.body import Body
+from toolglot.formats.json_text import (
+    Ending,
+    Json,
+    Sink,
+    read_key,
+    read_scalar,
+    read_string,
+    read_value,
+    require_object,
+)
 
 if TYPE_CHECKING:
     from toolglot.events import Call, Repair
+    from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
     from toolglot.requests import Tool
 
-MAX_WHITESPACE = 2
-"""How much whitespace in a row the grammar admits in arguments: a small model can loop on it otherwise."""
 
-
-class JsonCall(Struct, frozen=True):
+class JsonCall(Body, frozen=True):
     """The keys of a call's object. The first of ``arguments`` is canonical."""
 
     name: str = "name"
@@ -38,12 +42,11 @@ class JsonCall(Struct, frozen=True):
     def read(self, machine: Machine) -> Reading[None]:
         yield from _Reader(self, machine).read()
 
-    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # JSON needs no schema
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # JSON needs no schema
+        require_object(call)
         members = [(self.name, json.dumps(call.name, ensure_ascii=False)), (self.arguments[0], call.arguments)]
         if self.id is not None:
             members.append((self.id, json.dumps(call.id, ensure_ascii=False)))
-        if not isinstance(_value(call.arguments), dict):
-            raise RenderError(f"the arguments of {call.name!r} are no JSON object")
         return _object(members, ", ", ": ") if vary is None else self._varied(members, vary)
 
     def _varied(self, members: list[tuple[str, str]], vary: Rng) -> str:
@@ -56,27 +59,13 @@ class JsonCall(Struct, frozen=True):
         space = [vary.choice(("", " ", "\n", "\t \r\n")) for _ in range(4)]
         return "{" + space[0] + _object(members, space[1] + "," + space[2], space[3] + ":" + space[0])[1:]
 
-    def grammar(self, tool: Tool) -> tuple[str, Format, str]:
+    def grammar(self, tool: Tool) -> Pieces:
         head = f'{{"{self.name}": {json.dumps(tool.name, ensure_ascii=False)}, "{self.arguments[0]}": '
-        return head, JsonSchema(_arguments_schema(tool), max_whitespace_cnt=MAX_WHITESPACE), "}"
-
-
-def _arguments_schema(tool: Tool) -> dict[str, Any]:
-    """The schema of a tool's arguments, which are an object whatever else is said."""
-    schema = dict(tool.parameters or {})
-    schema.setdefault("type", "object")
-    return schema
+        return head, *Json().grammar(tool), "}"
 
 
 def _object(members: list[tuple[str, str]], comma: str, colon: str) -> str:
     return "{" + comma.join(f"{json.dumps(key)}{colon}{value}" for key, value in members) + "}"
-
-
-def _value(text: str) -> Any:
-    try:
-        return decode(text)
-    except ValueError:
-        return None
 
 
 class _Reader:
@@ -98,9 +87,7 @@ class _Reader:
         if not self.named:
             raise self.machine.wrong()
         if not self.argued:
-            self.machine.begin()
-            self.machine.repaired("missing_arguments")
-            self._whole("{}")
+            self.machine.supply("missing_arguments")
 
     def _first(self) -> Reading[str | None]:
         yield from self.machine.gap("")
@@ -132,7 +119,9 @@ class _Reader:
 
     def _member(self, key: str) -> Reading[None]:
         machine, body = self.machine, self.body
-        if machine.layout.exact and key != (body.arguments[0] if self.named else body.name):
+        if (machine.layout.exact or machine.bare) and not self.named and key != body.name:
+            raise machine.wrong()
+        if machine.layout.exact and self.named and key != body.arguments[0]:
             raise machine.wrong()
         if key == body.name and not self.named:
             yield from self._name()

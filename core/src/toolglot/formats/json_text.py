@@ -7,16 +7,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from random import Random as Rng
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
+from msgspec import Struct
 
+from toolglot.errors import RenderError
 from toolglot.formats.markers import PARTIAL, reach
+from toolglot.structural_tag import JsonSchema
 
 if TYPE_CHECKING:
+    from toolglot.events import Call
+    from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.requests import Tool
 
+MAX_WHITESPACE = 2
+"""How much whitespace in a row the grammar admits in arguments: a small model can loop on it otherwise."""
 MAX_KEY = 256
 """The longest key or name, in characters as written."""
 
@@ -28,8 +37,62 @@ _UNFINISHED = re.compile(
 )
 """An escape at the end that may go on: half an escape, or the first of a surrogate pair."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a pair, which UTF-8 cannot hold: it stays an escape."""
+
 Sink = Callable[[str], None]
 Ending = Literal["closed", "ender"]
+
+
+class Json(Struct, frozen=True):
+    """Arguments as a JSON object, passed on as they are written."""
+
+    @property
+    def first(self) -> str:
+        return "{"
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        return ()
+
+    def encoded(self, encode: Callable[[str], str]) -> Self:  # noqa: ARG002  # JSON has no markers
+        return self
+
+    def read(self, machine: Machine) -> Reading[None]:
+        yield from machine.skip()
+        if (yield from machine.at_ender()):
+            machine.supply("missing_arguments")
+            return
+        if (yield from machine.peek()) != "{":
+            raise machine.wrong()
+        machine.begin()
+        if (yield from read_value(machine, machine.arguments)) == "ender":
+            raise machine.wrong()
+        machine.complete()
+
+    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # JSON needs no schema
+        require_object(call)
+        return call.arguments
+
+    def grammar(self, tool: Tool) -> Pieces:
+        return (JsonSchema(arguments_schema(tool), max_whitespace_cnt=MAX_WHITESPACE),)
+
+
+def require_object(call: Call) -> None:
+    """Raise RenderError when a call's arguments are no JSON object."""
+    try:
+        fine = isinstance(decode(call.arguments), dict)
+    except ValueError:
+        fine = False
+    if not fine:
+        raise RenderError(f"the arguments of {call.name!r} are no JSON object")
+
+
+def arguments_schema(tool: Tool) -> dict[str, Any]:
+    """The schema of a tool's arguments, which are an object whatever else is said."""
+    schema = dict(tool.parameters or {})
+    schema.setdefault("type", "object")
+    return schema
 
 
 def decode(text: str) -> Any:
@@ -168,16 +231,21 @@ def read_string(machine: Machine, sink: Sink, *, decoded: bool = True) -> Readin
         if scanner.ended is None:
             cut = _UNFINISHED.search(machine.text, machine.at, end)
             end = cut.start(1) if cut else end
-        if scanner.ended is None and machine.eof:
-            end = len(machine.text)
+        if scanner.ended is None and machine.eof and not decoded:
+            end = len(machine.text)  # half an escape says nothing, but it is how the string is written
         piece = machine.take(end)
         if piece and decoded:
-            sink(_decoded(piece[:-1] if scanner.ended == "closed" else piece))
+            said = _decoded(piece[:-1] if scanner.ended == "closed" else piece)
+            sink(_SURROGATE.sub(_escape, machine.layout.binding.expand(said)))
         elif piece:
             sink(piece)
         if scanner.ended is not None:
             return scanner.ended
         yield from machine.more()
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _decoded(text: str) -> str:

@@ -6,9 +6,10 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from toolglot.formats.binding import Binding
-from toolglot.formats.declaration import Calls, Frame, WireFormat, exactly
+from toolglot.formats.declaration import Calls, Frame, WireFormat, exactly, spellings
 from toolglot.formats.json_text import Delimiters
-from toolglot.formats.markers import Marker, Scan
+from toolglot.formats.markers import GAP, Marker, Scan
+from toolglot.formats.templates import Template, parts_of
 
 
 class Opening(NamedTuple):
@@ -18,6 +19,10 @@ class Opening(NamedTuple):
     section: bool
     tail: str
     """The canonical whitespace after it."""
+    bare: bool
+    """It could be ordinary text."""
+    taken: bool
+    """It is read; otherwise it is already the beginning of the call's body."""
 
 
 class FenceOpen(NamedTuple):
@@ -28,6 +33,10 @@ class FenceClose(NamedTuple):
     """The marker that closes the reasoning."""
 
 
+class Answer(NamedTuple):
+    """A marker around plain answers."""
+
+
 class Late(NamedTuple):
     """A closing marker that comes late, after text that was no part of the call."""
 
@@ -36,7 +45,8 @@ class Trailer(NamedTuple):
     """The turn's end, spelled as text."""
 
 
-Sign = Opening | FenceOpen | FenceClose | Late | Trailer
+Sign = Opening | FenceOpen | FenceClose | Answer | Late | Trailer
+Signs = list[tuple[str, Sign]]
 
 
 class Layout:
@@ -47,27 +57,46 @@ class Layout:
         self.form = binding.form(form) if binding else form
         self.binding = binding
         self.exact = exact
+        self.prose = cache(self._prose)
+        """What may follow plain text: calls, the reasoning's fence, what is left of a call or section not closed."""
+        self.thought = cache(self._thought)
+        """What may follow reasoning: its fence, and calls where they end it."""
+        self.markers = cache(self._markers)
+        """A scan for some of the format's own spellings."""
+        self.templates = cache(self._templates)
+        """Templates ready for reading, each word of which also ends where another of them goes on."""
 
     @cached_property
-    def openings(self) -> list[tuple[str, Sign]]:
-        """Every spelling with which calls may begin in free text."""
-        found: list[tuple[str, Sign]] = []
+    def enders(self) -> Scan[str]:
+        """The markers that end a call whose JSON is broken. Those that JSON itself could write do not count."""
+        frames = [frame for calls in self.form.calls for frame in (calls.call, calls.section) if frame]
+        found = [marker for marker in spellings(frames) if distinct(marker) and marker.strip(GAP)[0] not in "[]}"]
+        return Scan(((marker, marker) for marker in found), exact=self.exact)
+
+    @cached_property
+    def delimiters(self) -> Delimiters:
+        """The regular expressions of the JSON scanner for these enders."""
+        return Delimiters(self.enders.first)
+
+    def _openings(self, *, anywhere: bool) -> Signs:
+        found: Signs = []
         for dialect in self.form.calls:
             section = dialect.section
-            if section:
-                found += _openings(dialect, section, section=True)
+            found += _openings(dialect, section, section=True) if section else []
             if section is None or section.optional:
                 found += _openings(dialect, dialect.call, section=False)
-        return found
+        if anywhere or self.form.begins == "anywhere":
+            return found
+        return [(text, sign) for text, sign in found if isinstance(sign, Opening) and not sign.bare]
 
-    @cache  # noqa: B019  # a layout lives as long as its parser
-    def prose(self, *, calls: bool, fence: bool, late: tuple[str, ...], inside: Calls | None) -> Scan[Sign]:
-        """What may follow plain text: calls, the reasoning's fence, and what is left of a call or section that is
-        not closed.
-        """
-        signs: list[tuple[str, Sign]] = list(self.openings) if calls else []
+    def _prose(
+        self, *, calls: bool, start: bool, fence: bool, late: tuple[str, ...], inside: Calls | None
+    ) -> Scan[Sign]:
+        signs = self._openings(anywhere=start) if calls else []
         if fence and self.form.reasoning:
             signs += [(spelling, FenceOpen()) for spelling in self.form.reasoning.fence.open]
+        if self.form.content:
+            signs += [(spelling, Answer()) for spelling in spellings([self.form.content])]
         signs += [(spelling, Late()) for spelling in late]
         if inside and inside.section:
             signs += [(spelling, Late()) for spelling in inside.section.close]
@@ -75,39 +104,33 @@ class Layout:
         signs += [(spelling, Trailer()) for spelling in self.form.trailer]
         return Scan(signs, exact=self.exact)
 
-    @cache  # noqa: B019  # as above
-    def thought(self, *, calls: bool) -> Scan[Sign]:
-        """What may follow reasoning: its fence, and calls where they end it."""
+    def _thought(self, *, calls: bool) -> Scan[Sign]:
         reasoning = self.form.reasoning
         assert reasoning is not None
-        signs: list[tuple[str, Sign]] = [(spelling, FenceClose()) for spelling in reasoning.fence.close]
+        signs: Signs = [(spelling, FenceClose()) for spelling in reasoning.fence.close]
         if calls and reasoning.call_ends:
-            signs += self.openings
+            signs += self._openings(anywhere=False)
         return Scan(signs, exact=False)  # whitespace at the fence is framing, whoever writes it
 
-    @cache  # noqa: B019  # as above
-    def markers(self, spellings: tuple[str, ...]) -> Scan[str]:
-        """A scan for some of the format's own spellings."""
-        return Scan(((spelling, spelling) for spelling in spellings), exact=self.exact)
+    def _markers(self, wanted: tuple[str, ...]) -> Scan[str]:
+        return Scan(((spelling, spelling) for spelling in wanted), exact=self.exact)
 
-    @cached_property
-    def enders(self) -> Scan[str]:
-        """The markers that end a call whose JSON is broken. Those that JSON itself could write do not count."""
-        frames = [frame for calls in self.form.calls for frame in (calls.call, calls.section) if frame]
-        found = {marker for frame in frames for marker in (*frame.open, *frame.close)}
-        return Scan(((marker, marker) for marker in found if distinct(marker)), exact=self.exact)
-
-    @cached_property
-    def delimiters(self) -> Delimiters:
-        """The regular expressions of the JSON scanner for these enders."""
-        return Delimiters(self.enders.first)
+    def _templates(self, wanted: tuple[str, ...], stops: str) -> tuple[Template, ...]:
+        parts = [parts_of(spelling) for spelling in wanted]
+        stops += "".join(value[0] for one in parts for kind, value in one[1:] if kind == "text")
+        return tuple(Template(one, stops, exact=self.exact) for one in parts)
 
 
-def _openings(dialect: Calls, frame: Frame, *, section: bool) -> list[tuple[str, Sign]]:
-    return [(spelling, Opening(dialect, section, Marker(spelling).tail)) for spelling in frame.open]
+def _openings(dialect: Calls, frame: Frame, *, section: bool) -> Signs:
+    found: Signs = []
+    for spelling in frame.open:
+        taken = bool(spelling.strip(GAP))
+        opener = spelling if taken else dialect.body.first
+        found.append((opener, Opening(dialect, section, Marker(spelling).tail, not distinct(spelling), taken)))
+    return found
 
 
 def distinct(marker: str) -> bool:
-    """Whether a marker stands out: neither JSON nor plain prose begins like it."""
-    text = marker.strip()
-    return bool(text) and text[0] not in '"{}[],:;' and not text[0].isalnum()
+    """Whether a marker stands out: neither JSON, code nor plain prose reads like it."""
+    text = marker.strip(GAP)
+    return bool(text) and (text[0] >= "\udc00" or (len(text) > 2 and not text.startswith(("{", "```", '"'))))

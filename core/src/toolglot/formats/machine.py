@@ -7,11 +7,13 @@ marker, a name, whitespace before a marker.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from toolglot.events import ArgumentsDelta, CallEnd, CallStart, Event, Finish, Outcome, Repair
 from toolglot.formats.channels import Channels
-from toolglot.formats.cursor import Broken, Cursor, Cut, Failed, Reading
+from toolglot.formats.cursor import Broken, Cursor, Cut, Failed, Reading, Stopped
 from toolglot.formats.declaration import Calls
-from toolglot.formats.layout import FenceClose, FenceOpen, Late, Layout, Opening, Sign, Trailer
+from toolglot.formats.layout import Answer, FenceClose, FenceOpen, Late, Layout, Opening, Sign, Trailer
 from toolglot.formats.markers import PARTIAL, WHITESPACE, Hit, Scan
 from toolglot.requests import Request
 from toolglot.validation import Validator
@@ -46,6 +48,7 @@ class Machine(Cursor):
         self._fence = layout.form.reasoning is not None  # reasoning may open here
         self._late: tuple[str, ...] = ()  # closers of a call that may still come
         self._inside: Calls | None = None  # the dialect whose section is still open
+        self._bare = False  # the opener of what is being tried could be ordinary text
         self._markers = 0  # how many pieces of the trail are markers
         self._count = 0
         self._named: str | None = None
@@ -85,8 +88,14 @@ class Machine(Cursor):
         self._out.close()
 
     def _prose(self) -> Scan[Sign]:
-        fence = self._fence and not self._out.spoken
-        return self.layout.prose(calls=self._calls, fence=fence, late=self._late, inside=self._inside)
+        start = not self._out.spoken and not self._count
+        return self.layout.prose(
+            calls=self._calls,
+            start=start,
+            fence=self._fence and not self._out.spoken,
+            late=self._late,
+            inside=self._inside,
+        )
 
     def _sign(self, hit: Hit[Sign]) -> Reading[None]:
         match hit.action:
@@ -98,6 +107,9 @@ class Machine(Cursor):
             case Late():
                 self._mark(hit.end)
                 self._late = ()
+            case Answer():
+                self._mark(hit.end)
+                yield from self._framing()
             case Trailer():
                 yield from self._trailer(hit)
             case _:
@@ -152,12 +164,13 @@ class Machine(Cursor):
         section = opening.section or self._inside is dialect
         more, found = opening.section, False
         self.trail = []
-        self.take(hit.end)
+        self._bare = opening.bare
+        self.take(hit.end if opening.taken else hit.start)
         while True:
             try:
                 yield from self._enter(opening.tail, dialect if more else None)
                 yield from self._one(dialect)
-            except Failed:
+            except (Failed, Cut):
                 self._fail()
                 return found
             found = True
@@ -167,7 +180,7 @@ class Machine(Cursor):
 
     def _enter(self, tail: str, dialect: Calls | None) -> Reading[None]:
         """What stands between an opener and the call's body: with ``dialect``, the call's own opener."""
-        self._markers = len(self.trail or ())
+        self._markers = len(self.trail or ()) if not self._bare else 0
         yield from self.gap(tail)
         if dialect is None or "" in dialect.call.open:
             return
@@ -187,6 +200,11 @@ class Machine(Cursor):
             yield from self._closer(dialect)
         except Broken:
             yield from self._wreck(dialect)
+        except Stopped:
+            self.malformed()
+            self._end()
+            self._out.say_unparsed(self._give_back())
+            return
         except Cut:
             self._cut()
         self._end()
@@ -198,7 +216,8 @@ class Machine(Cursor):
                 raise Failed
             self.begin()
         assert self._call is not None
-        self.rest(self.take(len(self.text)))
+        self.rest("".join(self.trail or ()) + self.slice(len(self.text)))
+        self.trail = None
         self._call.truncated = self.cut
         if not self.cut and not (self._call.complete and self.repaired("missing_closer")):
             self._call.malformed = True
@@ -288,9 +307,51 @@ class Machine(Cursor):
     def wrong(self) -> Failed | Broken:
         return Failed() if self._call is None else Broken()
 
+    @property
+    def bare(self) -> bool:
+        """The call's opener could be ordinary text: its name must come first, and be an offered one."""
+        return self._bare
+
+    def header(self, templates: tuple[str, ...], stops: str) -> Reading[Mapping[str, str]]:
+        """Read what one of ``templates`` says; ``stops`` are the characters with which what follows can begin.
+
+        Returns its slots. Raises Failed or Broken.
+        """
+        compiled = self.layout.templates(templates, stops)
+        while True:
+            partial = False
+            for template in compiled:
+                filled = template.match(self.text, self.at, eof=self.eof)
+                if filled.end >= 0 and not partial:
+                    self.take(filled.end)
+                    return filled.slots
+                partial |= filled.end == PARTIAL
+            if not partial:
+                raise self.wrong()
+            yield from self.more()
+
+    def at_ender(self) -> Reading[bool]:
+        """Whether a marker that can end the call stands here, or the output ends."""
+        while True:
+            if self.at < len(self.text):
+                hit = self.layout.enders.at(self.text, self.at, eof=self.eof)
+                if hit.end != PARTIAL:
+                    return hit.end >= 0
+            elif self.eof:
+                return not self.cut
+            yield
+
+    def supply(self, repair: Repair) -> None:
+        """Announce a call that has no arguments."""
+        self.begin()
+        self.repaired(repair)
+        self.arguments("{}")
+        self.complete()
+
     def named(self, name: str) -> None:
         """The call's name is known. Raises Failed when such a call is to be content."""
-        if not name or (name not in self._names and self.request.unknown_tools == "content"):
+        offered = name in self._names
+        if not name or (not offered and (self._bare or self.request.unknown_tools == "content")):
             raise Failed
         self._named = self.layout.binding.expand(name)
 
@@ -301,7 +362,7 @@ class Machine(Cursor):
     def begin(self) -> None:
         """Announce the call: its name and the first of its arguments, or its end, are known."""
         assert self._named is not None
-        self.trail, self._late = None, ()
+        self.trail, self._late, self._bare = None, (), False
         self._out.drop()
         self._out.turn("content")
         self._call = _Open(self._count, self._named)

@@ -23,7 +23,10 @@ def render(form: WireFormat, calls: Sequence[Call], tools: Sequence[Tool], vary:
         return ""
     dialect = vary.choice(form.calls) if vary else form.calls[0]
     known = {tool.name: tool for tool in tools}
-    bodies = [_framed(dialect.call, dialect.body.render(call, known.get(call.name), vary), vary) for call in calls]
+    bodies = [
+        _framed(dialect.call, dialect.body.render(call, index, known.get(call.name), vary), vary)
+        for index, call in enumerate(calls)
+    ]
     text = _spelled(dialect.separator, vary).join(bodies)
     return text if dialect.section is None else _framed(dialect.section, text, vary)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Series
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.formats.binding import Binding
-from toolglot.formats.declaration import Calls, Reasoning, WireFormat
+from toolglot.formats.declaration import Calls, Frame, Reasoning, WireFormat
 from toolglot.formats.layout import distinct
-from toolglot.formats.markers import Marker
+from toolglot.formats.markers import GAP
 from toolglot.requests import Named, Request, Tool
 from toolglot.structural_tag import (
     AnyText,
@@ -55,30 +54,6 @@ def structural_tag(form: WireFormat, binding: Binding, request: Request) -> Stru
     return StructuralTag(writer.only_calls())
 
 
-class _Spelling(Struct, frozen=True):
-    """A marker's canonical spelling: whitespace before, the marker as text or as a token, whitespace after."""
-
-    lead: str
-    text: str
-    token: Token | None
-    tail: str
-
-    def after(self, text: str) -> str:
-        """What ends ``text`` when the marker does not follow as a token."""
-        return text + self.lead + ("" if self.token else self.text + self.tail)
-
-    def before(self, text: str) -> str:
-        """What begins ``text`` when the marker does not stand before as a token."""
-        return ("" if self.token else self.lead + self.text) + self.tail + text
-
-    @property
-    def alone(self) -> Format:
-        """The marker with its whitespace, on its own."""
-        if self.token is None:
-            return ConstString(self.lead + self.text + self.tail)
-        return _joined(self.lead, self.token, self.tail)
-
-
 class _Writer:
     def __init__(self, form: WireFormat, binding: Binding, request: Request) -> None:
         self._form = form
@@ -87,10 +62,9 @@ class _Writer:
         self._dialect: Calls = form.calls[0]
 
     @property
-    def trigger(self) -> _Spelling | None:
+    def trigger(self) -> str | Token | None:
         """The marker that begins calls in free text; None where it could be ordinary text, as ``{`` could."""
-        frame = self._dialect.section or self._dialect.call
-        return self._spelling(frame.open[0]) if distinct(frame.open[0]) else None
+        return self._atoms(_core(self._opener))[0] if distinct(self._opener) else None
 
     def no_calls(self) -> Format:
         """Reasoning and free text in which no call can begin."""
@@ -98,18 +72,19 @@ class _Writer:
 
     def only_calls(self) -> Format:
         """Reasoning, then one call or more, and nothing else."""
-        return Sequence((*self._reasoning(), self._calls(self._tools), _AT_THE_END))
+        return Sequence((*self._reasoning(), self._calls(), _AT_THE_END))
 
     def free_calls(self) -> Format:
         """Free text, in which the opener leads into calls."""
+        section = self._dialect.section
+        tags = self._tags() if section is None else (self._section_tag(section),)
+        one = section is not None or self._single
         trigger = self.trigger
         assert trigger is not None
-        tags = self._tags(self._tools) if self._dialect.section is None else (self._section_tag(trigger),)
-        one = self._dialect.section is not None or self._single
-        if trigger.token is not None:
-            free: Format = TokenTriggeredTags((trigger.token.token,), tags, stop_after_first=one)
+        if isinstance(trigger, Token):
+            free: Format = TokenTriggeredTags((trigger.token,), tags, stop_after_first=one)
         else:
-            free = TriggeredTags((trigger.text,), tags, stop_after_first=one, excludes=self._fences)
+            free = TriggeredTags((trigger,), tags, stop_after_first=one, excludes=self._fences)
         return Sequence((*self._reasoning(), free, *((_AT_THE_END,) if one else ())))
 
     @property
@@ -129,9 +104,14 @@ class _Writer:
         return named or self._dialect.single or not self._request.parallel_tool_calls
 
     @property
+    def _opener(self) -> str:
+        """The spelling with which calls begin."""
+        frame = self._dialect.section or self._dialect.call
+        return frame.open[0]
+
+    @property
     def _excluded(self) -> tuple[str, ...]:
-        trigger = self.trigger
-        return (trigger.text,) if trigger and trigger.token is None else ()
+        return (self.trigger,) if isinstance(self.trigger, str) else ()
 
     @property
     def _fences(self) -> tuple[str, ...]:
@@ -139,8 +119,8 @@ class _Writer:
         reasoning = self._form.reasoning
         if reasoning is None or reasoning.call_ends:
             return ()
-        opener = self._spelling(reasoning.fence.open[0])
-        return () if opener.token else (opener.text,)
+        opener = self._atoms(_core(reasoning.fence.open[0]))[0]
+        return (opener,) if isinstance(opener, str) else ()
 
     def _reasoning(self) -> tuple[Format, ...]:
         reasoning = self._form.reasoning
@@ -150,58 +130,68 @@ class _Writer:
         return (block,) if self._request.reasoning_open else (Optional(block),)
 
     def _thought(self, reasoning: Reasoning) -> Tag:
-        opener = self._spelling(reasoning.fence.open[0])
-        closer = self._spelling(reasoning.fence.close[0])
-        begin: str | Token = "" if self._request.reasoning_open else opener.token or opener.text
-        return Tag(begin, AnyText(self._excluded), closer.token or closer.text)
+        opener = "" if self._request.reasoning_open else _core(reasoning.fence.open[0])
+        return self._tag((opener, AnyText(self._excluded), _core(reasoning.fence.close[0])))
 
-    def _calls(self, tools: Series[Tool]) -> Format:
-        dialect = self._dialect
-        separator = dialect.separator.replace("~", "")
-        calls = TagsWithSeparator(self._tags(tools), separator, at_least_one=True, stop_after_first=self._single)
-        if dialect.section is None:
-            return calls
-        opener, closer = self._spelling(dialect.section.open[0]), self._spelling(dialect.section.close[0])
-        return Sequence((opener.alone, calls, closer.alone))
+    def _calls(self) -> Format:
+        """One call or more, in their section."""
+        section = self._dialect.section
+        return self._list() if section is None else _sequence(self._written(self._framed(section)))
 
-    def _section_tag(self, opener: _Spelling) -> Tag:
-        dialect = self._dialect
-        assert dialect.section is not None
-        closer = self._spelling(dialect.section.close[0])
-        separator = dialect.separator.replace("~", "")
-        calls = TagsWithSeparator(self._tags(self._tools), separator, at_least_one=True, stop_after_first=self._single)
-        begin: str | Token = opener.token or opener.text
-        content = _joined(opener.tail, calls, closer.lead)
-        return Tag(begin, content, closer.token or closer.text + closer.tail)
+    def _section_tag(self, section: Frame) -> Tag:
+        return self._tag(self._framed(section))
 
-    def _tags(self, tools: Series[Tool]) -> tuple[Tag, ...]:
-        opener = self._spelling(self._dialect.call.open[0])
-        closer = self._spelling(self._dialect.call.close[0])
-        if opener.token is None:
-            return tuple(self._text_tag(tool, opener, closer) for tool in tools)
-        bodies = tuple(self._body(tool, opener, closer) for tool in tools)
-        return (Tag(opener.token, Or(bodies) if len(bodies) > 1 else bodies[0], closer.token or ""),)
+    def _framed(self, section: Frame) -> tuple[str | Format, ...]:
+        return (section.open[0], self._list(), section.close[0])
 
-    def _text_tag(self, tool: Tool, opener: _Spelling, closer: _Spelling) -> Tag:
-        head, arguments, tail = self._dialect.body.grammar(tool)
-        if closer.token is None:
-            return Tag(opener.before(head), arguments, closer.after(tail))
-        return Tag(opener.before(head), _joined("", arguments, closer.after(tail)), closer.token)
+    def _list(self) -> Format:
+        separator = self._dialect.separator.replace("~", "")
+        return TagsWithSeparator(self._tags(), separator, at_least_one=True, stop_after_first=self._single)
 
-    def _body(self, tool: Tool, opener: _Spelling, closer: _Spelling) -> Format:
-        head, arguments, tail = self._dialect.body.grammar(tool)
-        return _joined(opener.before(head), arguments, closer.after(tail))
+    def _tags(self) -> tuple[Tag, ...]:
+        """A tag for each tool, or one for all where they begin with the same token."""
+        frame = self._dialect.call
+        tags = [self._tag((frame.open[0], *self._dialect.body.grammar(tool), frame.close[0])) for tool in self._tools]
+        first = tags[0]
+        if len(tags) > 1 and isinstance(first.begin, Token):
+            return (Tag(first.begin, Or(tuple(tag.content for tag in tags)), first.end),)
+        return tuple(tags)
 
-    def _spelling(self, spelling: str) -> _Spelling:
-        marker = Marker(spelling)
-        text = "".join((literal or "") + gap for literal, gap in marker.parts)
-        token = self._binding.token(text)
-        return _Spelling(marker.lead, text, None if token is None else Token(token), marker.tail)
+    def _tag(self, pieces: Series[str | Format]) -> Tag:
+        """A tag of pieces: it begins with a token or text, and ends so.
+
+        Where it begins with a token, tags of several tools are to be joined: then it ends with a token or with nothing.
+        """
+        atoms = self._written(pieces)
+        begin = atoms.pop(0) if isinstance(atoms[0], str | Token) else ""
+        end = atoms.pop() if isinstance(atoms[-1], Token if isinstance(begin, Token) else str | Token) else ""
+        assert isinstance(begin, str | Token)
+        assert isinstance(end, str | Token)
+        return Tag(begin, _sequence(atoms), end)
+
+    def _written(self, pieces: Series[str | Format]) -> list[str | Format]:
+        """Pieces with whitespace as it is written and tokens by id; neighbouring texts are one."""
+        atoms: list[str | Format] = []
+        for piece in pieces:
+            for atom in self._atoms(piece.replace("~", "")) if isinstance(piece, str) else [piece]:
+                before = atoms[-1] if atoms else None
+                if isinstance(atom, str) and isinstance(before, str):
+                    atoms[-1] = before + atom
+                else:
+                    atoms.append(atom)
+        return atoms
+
+    def _atoms(self, text: str) -> list[str | Token]:
+        return [Token(piece) if isinstance(piece, int) else piece for piece in self._binding.split(text)]
 
 
-def _joined(head: str, content: Format, tail: str) -> Format:
-    parts = [ConstString(head)] if head else []
-    return Sequence((*parts, content, *([ConstString(tail)] if tail else [])))
+def _core(spelling: str) -> str:
+    return spelling.strip(GAP)
+
+
+def _sequence(atoms: Series[str | Format]) -> Format:
+    formats = tuple(ConstString(atom) if isinstance(atom, str) else atom for atom in atoms)
+    return formats[0] if len(formats) == 1 else Sequence(formats)
 
 
 def _bounded(tool: Tool) -> Tool:

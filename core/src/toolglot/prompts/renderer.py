@@ -64,6 +64,12 @@ class PromptRenderer:
             raise RequestError("the request is nested too deeply", param="messages") from error
         return Prompt("".join(pieces), self._encode(pieces))
 
+    @property
+    def template(self) -> str:
+        """The Jinja text that is rendered."""
+        text: str = self._tokenizer.get_chat_template(self._template)
+        return text
+
     def _pieces(self, request: Request) -> list[str]:
         tools = [tool.to_openai() for tool in request.tools]
         kwargs = dict(request.chat_template_kwargs)

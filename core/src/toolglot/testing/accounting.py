@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from toolglot.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta
@@ -38,6 +39,7 @@ class Account:
         for marker in markers.every:
             for match in re.finditer(re.escape(marker), raw):
                 self._skip(match.start(), match.end())
+        self._stops = sorted(self._skips)
 
     def holds(self, events: Sequence[Event], *, reasoning_open: bool = False) -> bool:
         """Whether ``events`` (merged) leave nothing out."""
@@ -73,9 +75,26 @@ class Account:
         return found
 
     def _text(self, places: set[int], text: str) -> set[int]:
-        for char in text:
-            places = self._closure({place + 1 for place in places if self._raw.startswith(char, place)})
-        return places
+        """Where the raw text can have been read up to when it has said ``text``, in pieces between markers."""
+        found: set[int] = set()
+        ways = [(place, 0) for place in places]
+        seen = set(ways)
+        while ways:
+            place, said = ways.pop()
+            if said == len(text):
+                found.add(place)
+            step = min(self._stop(place) - place, len(text) - said)
+            new = [(after, said) for after in self._skips.get(place, ())]
+            if step and self._raw.startswith(text[said : said + step], place):
+                new.append((place + step, said + step))
+            ways += [way for way in new if way not in seen]
+            seen.update(new)
+        return self._closure(found)
+
+    def _stop(self, place: int) -> int:
+        """The next place after ``place`` at which something may be left out, or the end."""
+        number = bisect_right(self._stops, place)
+        return self._stops[number] if number < len(self._stops) else len(self._raw)
 
     def _call(self, places: set[int], events: Sequence[Event]) -> set[int]:
         """A call: an opener, somewhere in it the arguments as they were written, and a closer unless it is flagged."""
@@ -88,7 +107,8 @@ class Account:
             ends += starts
         if not ends:
             return set()
-        loose = end.outcome in ("truncated", "malformed") or "missing_closer" in end.repairs or not self._markers.closers
+        flagged = end.outcome in ("truncated", "malformed") or "missing_closer" in end.repairs
+        loose = flagged or self._markers.unclosed
         after = range(min(ends), len(self._raw) + 1) if loose else self._closers(min(ends))
         return self._closure(self._framed(set(after)))
 
@@ -98,8 +118,13 @@ class Account:
         return places | {end for place in places if _end_of_space(self._raw, place) == end}
 
     def _openers(self, place: int) -> list[int]:
+        """Where the inside of a call that begins at ``place`` may begin."""
         place = _end_of_space(self._raw, place)
-        return [place + len(one) for one in self._markers.openers if self._raw.startswith(one, place)]
+        found = [place + len(one) for one in self._markers.openers if self._raw.startswith(one, place)]
+        if self._markers.bare:
+            separators = [one for one in self._markers.separators if self._raw.startswith(one, place)]
+            found += [place, *(place + len(one) for one in separators)]
+        return found
 
     def _closers(self, start: int) -> list[int]:
         """The ends of all closers from ``start`` on."""

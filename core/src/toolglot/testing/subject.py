@@ -38,7 +38,7 @@ class Subject:
         """Reads text."""
         self.form: WireFormat = self.text.plugin.form
         self.markers = Markers.of(self.form)
-        self.tokens = {marker: _FIRST_TOKEN + number for number, marker in enumerate(self.markers.every)}
+        self.tokens = {marker: _FIRST_TOKEN + number for number, marker in enumerate(self.markers.tokens)}
         self.bound = load_parser(name, tokenizer=self.tokens)
         """Reads output whose markers are tokens."""
         self.silent = load_parser(name, reasoning="none" if self.form.reasoning else None)

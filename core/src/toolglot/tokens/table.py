@@ -43,14 +43,12 @@ def token_table(tokenizer: Any) -> TokenTable:
 @lru_cache(maxsize=8)
 def _table(backend: Any, size: int) -> TokenTable:  # noqa: ARG001  # the size is part of the key: tokens can be added later
     names = {number: name for name, number in backend.get_vocab(with_added_tokens=True).items()}
-    added = {number: name for name, number in added_tokens(backend).items()}
-    names |= added
     links = _links(backend)
     steps, strip = _steps(links)
     texts = {number: _spell(name, steps) for number, name in names.items()}
     return TokenTable(
         texts=tuple(texts.get(number, b"") for number in range(max(names, default=-1) + 1)),
-        added=frozenset(added),
+        added=frozenset(added_tokens(backend).values()),
         opening=_opening(names, links, steps),
         strip=strip,
     )

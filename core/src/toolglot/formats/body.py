@@ -1,0 +1,57 @@
+"""What stands inside a call's frame: the base of every body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random as Rng
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from toolglot.events import Call
+    from toolglot.formats.cursor import Reading
+    from toolglot.formats.machine import Machine
+    from toolglot.requests import Tool
+    from toolglot.structural_tag import Format
+
+    Pieces: TypeAlias = "tuple[str | Format, ...]"
+    """What a call may be written as: fixed text, in which markers may stand, and formats between."""
+
+
+class Body(Struct, frozen=True):
+    """One call without its frame. Each kind keeps its reader, renderer and grammar side by side in one file."""
+
+    @property
+    def first(self) -> str:
+        """The text with which it begins, where that is fixed; else empty."""
+        return ""
+
+    @property
+    def markers(self) -> Iterable[str]:
+        """The templates in which markers may stand."""
+        return ()
+
+    def exactly(self) -> Self:
+        """The part of it that its grammar writes."""
+        return self
+
+    def encoded(self, encode: Callable[[str], str]) -> Self:  # noqa: ARG002  # for those with markers
+        """The same with each marker token as its private code unit."""
+        return self
+
+    def read(self, machine: Machine) -> Reading[None]:
+        """Read one at the machine's cursor."""
+        raise NotImplementedError
+
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:
+        """Write the ``index``-th call canonically, or with ``vary`` in any way that the reader grants.
+
+        Raises:
+            RenderError: the call holds a value that cannot be expressed.
+        """
+        raise NotImplementedError
+
+    def grammar(self, tool: Tool) -> Pieces:
+        """What the model may write to call ``tool``."""
+        raise NotImplementedError

@@ -1,0 +1,78 @@
+"""A call as a header and its arguments: ``functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random as Rng
+from typing import TYPE_CHECKING, Protocol, Self
+
+from msgspec.structs import replace
+
+from toolglot.formats.body import Body
+from toolglot.formats.json_text import Json
+from toolglot.formats.templates import fill, parts_of
+from toolglot.structural_tag import Regex
+
+if TYPE_CHECKING:
+    from toolglot.events import Call
+    from toolglot.formats.body import Pieces
+    from toolglot.formats.cursor import Reading
+    from toolglot.formats.machine import Machine
+    from toolglot.requests import Tool
+    from toolglot.structural_tag import Format
+
+_SLOTS: dict[str, Format] = {"index": Regex("[0-9]{1,3}"), "id": Regex("[A-Za-z0-9]{9}")}
+"""What the grammar admits where the header holds more than the name."""
+
+
+class Arguments(Protocol):
+    """How arguments are written behind a header."""
+
+    @property
+    def first(self) -> str:
+        """The characters with which they can begin."""
+
+    def encoded(self, encode: Callable[[str], str]) -> Self: ...
+
+    @property
+    def markers(self) -> Iterable[str]: ...
+
+    def read(self, machine: Machine) -> Reading[None]:
+        """Read them, announce the call, and pass them on."""
+
+    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str: ...
+
+    def grammar(self, tool: Tool) -> Pieces: ...
+
+
+class HeadedCall(Body, frozen=True):
+    """The header's spellings (the first is canonical), and how the arguments are written."""
+
+    head: tuple[str, ...]
+    arguments: Arguments = Json()
+
+    @property
+    def markers(self) -> Iterable[str]:
+        return (*self.head, *self.arguments.markers)
+
+    def exactly(self) -> Self:
+        return replace(self, head=self.head[:1])
+
+    def encoded(self, encode: Callable[[str], str]) -> Self:
+        return replace(self, head=tuple(map(encode, self.head)), arguments=self.arguments.encoded(encode))
+
+    def read(self, machine: Machine) -> Reading[None]:
+        slots = yield from machine.header(self.head, self.arguments.first)
+        machine.named(slots["name"])
+        if "id" in slots:
+            machine.identified(slots["id"])
+        yield from self.arguments.read(machine)
+
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:
+        head = vary.choice(self.head) if vary else self.head[0]
+        slots = {"name": call.name, "index": str(index), "id": call.id or "000000000"}
+        return fill(parts_of(head), slots) + self.arguments.render(call, tool, vary)
+
+    def grammar(self, tool: Tool) -> Pieces:
+        head = [_SLOTS.get(value, tool.name) if kind == "word" else value for kind, value in parts_of(self.head[0])]
+        return (*head, *self.arguments.grammar(tool))

@@ -1,0 +1,144 @@
+"""Templates with slots: ``functions.{name}:{index}<|tool_call_argument_begin|>``.
+
+A slot ``{name}`` is text without whitespace that ends where the template goes on; ``{name:attr}`` is an attribute in
+double or single quotes, or bare, and ``{name:xml}`` the same with XML's entities. Braces are doubled as in
+``str.format``. Whitespace is as in markers: canonical for writing, lenient for reading, ``~`` for none written.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import NamedTuple
+
+from toolglot.formats.markers import GAP, MAX_GAP, NO, PARTIAL, PIECES, WHITESPACE
+
+MAX_SLOT = 256
+"""The longest name, key or id, in characters; it bounds what is held back."""
+
+_XML = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;"})
+
+
+class Part(NamedTuple):
+    """A piece of a template: fixed text, a gap (with its canonical whitespace), or a slot with its kind."""
+
+    kind: str  # "text", "gap", "word", "attr" or "xml"
+    value: str
+
+
+class Filled(NamedTuple):
+    """A template that matched: where it ends, and what its slots hold. ``end`` NO or PARTIAL: it did not."""
+
+    end: int
+    slots: Mapping[str, str]
+
+
+def parts_of(template: str) -> tuple[Part, ...]:
+    """The pieces of a template."""
+    parts: list[Part] = []
+    for text, slot, kind, _ in Formatter().parse(template):
+        for piece in PIECES.findall(text):
+            gap = piece[0] in GAP
+            parts.append(Part("gap", piece.replace("~", "")) if gap else Part("text", piece))
+        if slot is not None:
+            parts.append(Part(kind or "word", slot))
+    return tuple(parts)
+
+
+def fill(parts: Iterable[Part], slots: Mapping[str, str]) -> str:
+    """Write a template canonically."""
+    written = []
+    for kind, value in parts:
+        match kind:
+            case "text" | "gap":
+                written.append(value)
+            case "word":
+                written.append(slots[value])
+            case "attr":
+                written.append(f'"{slots[value]}"')
+            case _:
+                written.append(f'"{slots[value].translate(_XML)}"')
+    return "".join(written)
+
+
+class Template:
+    """A template made ready for reading. ``stops`` are the characters with which what follows it can begin."""
+
+    def __init__(self, parts: tuple[Part, ...], stops: str = "", *, exact: bool = False) -> None:
+        self.parts = parts
+        self._exact = exact
+        pieces = [self._pattern(number, stops) for number in range(len(parts))]
+        self._whole = re.compile("".join(whole for whole, _ in pieces), re.DOTALL)
+        self._begun = re.compile(_begun(pieces), re.DOTALL)
+
+    def match(self, text: str, at: int, *, eof: bool) -> Filled:
+        """Match at ``at``; PARTIAL when more text may make it match."""
+        found = self._whole.match(text, at)
+        if found is not None and not (found.end() == len(text) and not eof and self._open_ended):
+            return Filled(found.end(), self._slots(found))
+        begun = not eof and self._begun.fullmatch(text, at) is not None
+        return Filled(PARTIAL if begun else NO, {})
+
+    @property
+    def _open_ended(self) -> bool:
+        return bool(self.parts) and self.parts[-1].kind != "text"
+
+    def _slots(self, found: re.Match[str]) -> dict[str, str]:
+        slots = {}
+        for number, (kind, value) in enumerate(self.parts):
+            if kind not in ("text", "gap"):
+                text = next((group for group in _groups(found, number, kind) if group is not None), "")
+                slots[value] = html.unescape(text) if kind == "xml" else text
+        return slots
+
+    def _pattern(self, number: int, stops: str) -> tuple[str, str]:
+        """The regular expressions of a part: for the whole of it, and for any beginning of it."""
+        kind, value = self.parts[number]
+        match kind:
+            case "text":
+                return re.escape(value), _prefix(value)
+            case "gap" if self._exact:
+                return re.escape(value), _prefix(value)
+            case "gap":
+                return f"[ \\t\\r\\n]{{0,{MAX_GAP}}}+", f"[ \\t\\r\\n]{{0,{MAX_GAP}}}+"
+            case "word":
+                return self._word(number, stops)
+        ahead = re.escape(self._ahead(number, ""))
+        quotes = '"' if self._exact else "\"'"
+        bare = "" if self._exact else f"|(?P<bare{number}>[^\\s\"'>{ahead}]{{1,{MAX_SLOT}}}+)"
+        closed = "|".join(f"{q}(?P<quoted{number}{ord(q)}>[^{q}]{{0,{MAX_SLOT}}}+){q}" for q in quotes)
+        begun = "|".join(f"{q}[^{q}]{{0,{MAX_SLOT}}}+" for q in quotes)
+        return f"(?:{closed}{bare})", f"(?:(?:{begun}|[^\\s\"'>{ahead}]{{1,{MAX_SLOT}}}+)?)"
+
+    def _ahead(self, number: int, stops: str) -> str:
+        """The characters with which the template goes on behind a slot."""
+        return next((value[0] for kind, value in self.parts[number + 1 :] if kind == "text"), stops)
+
+    def _word(self, number: int, stops: str) -> tuple[str, str]:
+        characters = f"[^{re.escape(WHITESPACE + self._ahead(number, stops) + stops)}\x00-\x1f]"
+        if self.parts[number].value == "index":
+            characters = "[0-9]"
+        return f"(?P<word{number}>{characters}{{1,{MAX_SLOT}}}+)", f"{characters}{{0,{MAX_SLOT}}}+"
+
+
+def _groups(found: re.Match[str], number: int, kind: str) -> list[str | None]:
+    if kind == "word":
+        return [found[f"word{number}"]]
+    groups = found.groupdict()
+    return [groups.get(f"{name}{number}{suffix}") for name, suffix in (("quoted", 34), ("quoted", 39), ("bare", ""))]
+
+
+def _prefix(text: str) -> str:
+    pattern = ""
+    for char in reversed(text):
+        pattern = f"(?:{re.escape(char)}{pattern})?"
+    return pattern
+
+
+def _begun(pieces: list[tuple[str, str]]) -> str:
+    pattern = ""
+    for whole, begun in reversed(pieces):
+        pattern = f"(?:{whole}{pattern}|{begun})" if pattern else f"(?:{whole}|{begun})"
+    return pattern
