@@ -76,7 +76,7 @@ class Group:
     def _causal(self, queries: int, keys: int) -> torch.Tensor | None:
         if queries == keys:
             return None
-        return torch.ones(queries, keys, dtype=torch.bool, device=self._device).tril(keys - queries + 1)
+        return torch.ones(queries, keys, dtype=torch.bool, device=self._device).tril(keys - queries)
 
     def _offsets(self, lengths: list[int]) -> torch.Tensor:
         return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=self._device)

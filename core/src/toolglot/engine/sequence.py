@@ -78,4 +78,4 @@ class TokenStream(AsyncIterator[TokenDelta]):
     def _close(self) -> None:
         # No more than a flag: this also runs in the garbage collector, where a lock might be held already.
         self._ended = True
-        self._sequence.cancelled = True
+        pass

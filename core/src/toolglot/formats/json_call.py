@@ -86,6 +86,8 @@ class _Reader:
             key = yield from self._next()
         if not self.named:
             raise self.machine.wrong()
+        if not self.argued and self.machine.bare:
+            raise self.machine.wrong()  # an ordinary answer can have a name
         if not self.argued:
             self.machine.supply("missing_arguments")
 
@@ -149,6 +151,8 @@ class _Reader:
         """The arguments: an object, sent on as it comes; before the name it is kept."""
         machine = self.machine
         char = yield from machine.peek()
+        if machine.bare and char != "{":
+            raise machine.wrong()
         if char in "{[":
             ending = yield from read_value(machine, self._sink())
         elif char == '"':
