@@ -56,6 +56,12 @@ def checkpoint(save: Callable[[PreTrainedConfig], Path]) -> Path:
     return save(LlamaConfig(**SHAPE))
 
 
+@pytest.fixture(scope="session")
+def endless(save: Callable[[PreTrainedConfig], Path]) -> Path:
+    """A model that generates for longer than any test lasts."""
+    return save(LlamaConfig(**SHAPE | {"max_position_embeddings": 1_000_000}))
+
+
 @pytest.fixture(scope="session", params=sorted(TINY))
 def each_checkpoint(request: pytest.FixtureRequest, save: Callable[[PreTrainedConfig], Path]) -> Path:
     return save(TINY[request.param](**SHAPE))

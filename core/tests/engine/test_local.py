@@ -13,11 +13,12 @@ import torch
 
 from toolglot.engine import local
 from toolglot.engine.local import LocalEngine
+from toolglot.engine.loop import Loop
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams
 from toolglot.errors import EngineError, ModelError, QueueFullError
 
-LONG = SamplingParams(max_tokens=200, temperature=0)
+FOREVER = SamplingParams(max_tokens=900_000, temperature=0)
 PROMPTS = [[5], [1, 2, 3], list(range(40)), [*range(90, 10, -1)], [7, 7, 7, 7, 7, 7, 7], list(range(33))]
 
 
@@ -112,12 +113,12 @@ async def test_twenty_requests_at_once_all_finish(checkpoint, serve, collect):
     assert engine.running == 0
 
 
-async def test_a_full_queue_refuses_at_once_and_has_room_again_later(checkpoint, serve, collect, until):
-    engine = await serve(checkpoint, max_num_seqs=1, max_queue=1)
-    streams = [engine.submit([1], LONG), engine.submit([2], LONG)]
+async def test_a_full_queue_refuses_at_once_and_has_room_again_later(endless, serve, collect, until):
+    engine = await serve(endless, max_num_seqs=1, max_queue=1)
+    streams = [engine.submit([1], FOREVER), engine.submit([2], FOREVER)]
 
     with pytest.raises(QueueFullError) as refused:
-        engine.submit([3], LONG)
+        engine.submit([3], FOREVER)
     assert refused.value.retry_after >= 1
 
     for stream in streams:
@@ -126,9 +127,9 @@ async def test_a_full_queue_refuses_at_once_and_has_room_again_later(checkpoint,
     assert len((await collect(engine, [3], 4))[0]) == 4
 
 
-async def test_closing_a_stream_frees_its_slot(checkpoint, serve, collect, until):
-    engine = await serve(checkpoint, max_num_seqs=1)
-    stream = engine.submit([1], LONG)
+async def test_closing_a_stream_frees_its_slot(endless, serve, collect, until):
+    engine = await serve(endless, max_num_seqs=1)
+    stream = engine.submit([1], FOREVER)
     await anext(stream)
     waiting = asyncio.create_task(collect(engine, [2], 3))
 
@@ -140,9 +141,9 @@ async def test_closing_a_stream_frees_its_slot(checkpoint, serve, collect, until
         await anext(stream)
 
 
-async def test_dropping_a_stream_frees_its_slot_read_or_not(checkpoint, serve, until):
-    engine = await serve(checkpoint, max_num_seqs=1)
-    read, unread = engine.submit([1], LONG), engine.submit([2], LONG)
+async def test_dropping_a_stream_frees_its_slot_read_or_not(endless, serve, until):
+    engine = await serve(endless, max_num_seqs=1)
+    read, unread = engine.submit([1], FOREVER), engine.submit([2], FOREVER)
     await anext(read)
     assert engine.running == 2
 
@@ -152,16 +153,22 @@ async def test_dropping_a_stream_frees_its_slot_read_or_not(checkpoint, serve, u
     await until(lambda: engine.running == 0)
 
 
-async def test_cancelling_the_task_that_reads_frees_the_slot(checkpoint, serve, collect, until):
-    engine = await serve(checkpoint, max_num_seqs=1)
-    task = asyncio.create_task(collect(engine, [1], 200))
-    await until(lambda: engine.running == 1)
+async def test_cancelling_the_task_that_reads_frees_the_slot(endless, serve, until):
+    engine = await serve(endless, max_num_seqs=1)
+    stream = engine.submit([1], FOREVER)
 
+    async def read() -> None:
+        async for _ in stream:
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
     await until(lambda: engine.running == 0)
+    assert [delta async for delta in stream] == []
 
 
 @pytest.mark.parametrize(
@@ -248,10 +255,10 @@ async def test_impossible_requests_are_refused(checkpoint, serve, prompt, max_to
     assert engine.running == 0
 
 
-async def test_stop_aborts_what_runs_and_leaves_no_thread(checkpoint, serve, collect):
-    engine = await serve(checkpoint, max_num_seqs=1)
+async def test_stop_aborts_what_runs_and_leaves_no_thread(endless, serve, collect):
+    engine = await serve(endless, max_num_seqs=1)
     expected = await collect(engine, [1])
-    running, waiting = (asyncio.create_task(collect(engine, [n], 200)) for n in (1, 2))
+    running, waiting = (asyncio.create_task(collect(engine, [n], 900_000)) for n in (1, 2))
     await asyncio.sleep(0)
 
     await engine.stop()
@@ -259,20 +266,37 @@ async def test_stop_aborts_what_runs_and_leaves_no_thread(checkpoint, serve, col
     assert [(await task)[1] for task in (running, waiting)] == ["abort", "abort"]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("toolglot")]
     with pytest.raises(EngineError, match="not running"):
-        engine.submit([1], LONG)
+        engine.submit([1], FOREVER)
     await engine.start()
     assert await collect(engine, [1]) == expected
 
 
-async def test_the_event_loop_may_close_without_a_stop(checkpoint):
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_defect_that_ends_the_thread_leaves_nobody_waiting(endless, serve, until, monkeypatch):
+    engine = await serve(endless)
+    stream = engine.submit([1], FOREVER)
+    await anext(stream)
+
+    def defect(self: Loop) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Loop, "_schedule", defect)
+
+    assert [delta async for delta in stream][-1].finish == "abort"
+    await until(lambda: not engine._loop.alive)
+    with pytest.raises(EngineError, match="not running"):
+        engine.submit([1], FOREVER)
+
+
+async def test_the_event_loop_may_close_without_a_stop(endless):
     class NoTokenizer:
         eos_token_id = None
 
-    engine = LocalEngine(checkpoint, name="tiny", tokenizer=NoTokenizer(), threads=1)
+    engine = LocalEngine(endless, name="tiny", tokenizer=NoTokenizer(), threads=1)
 
     async def abandon() -> None:
         await engine.start()
-        engine.submit([1], LONG)._sequence.cancelled = False  # the stream is gone, its request goes on
+        engine.submit([1], FOREVER)._sequence.cancelled = False  # the stream is gone, its request goes on
 
     await asyncio.to_thread(asyncio.run, abandon())
 

@@ -25,13 +25,18 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0, or 2 with one line on standard error that says what would work."""
+    """Run one command and return its exit code: 0, or 2 with one line on standard error that says what would work.
+
+    130 when it was interrupted; 1 when nobody reads its output any more.
+    """
     _write_utf8()
     try:
         return _run(sys.argv[1:] if argv is None else argv)
     except ToolglotError as error:
         print(f"toolglot: error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130  # what a shell expects of a program that Ctrl-C ended
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -144,7 +144,7 @@ class LocalEngine:
             QueueFullError: the queue is full.
             EngineError: the request is impossible, or the engine is not started; later from the stream: it failed.
         """
-        if self._loop is None:
+        if self._loop is None or not self._loop.alive:
             raise EngineError("the engine is not running")
         if self.running >= self._max_num_seqs + self._max_queue:
             raise QueueFullError(retry_after=1 + self.running // self._max_num_seqs)

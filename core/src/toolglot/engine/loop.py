@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Loop:
-    """Runs sequences until :meth:`stop`. Others call :meth:`submit`, :attr:`live` and :meth:`stop` only.
+    """Runs sequences until :meth:`stop`. Others use :meth:`submit`, :attr:`live`, :attr:`alive` and :meth:`stop` only.
 
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
     nobody listens any more, which ends the loop.
@@ -69,21 +69,31 @@ class Loop:
         self._wake.set()
         self._thread.join()
 
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
     @torch.inference_mode()
     def _run(self) -> None:
-        while not self._stopping:
-            self._wake.clear()
+        try:
+            while not self._stopping:
+                self._turn()
+        finally:  # also when a defect ends the loop: nobody waits for ever
             self._receive()
-            self._abort([sequence for sequence in self._mine() if sequence.cancelled])
-            self._admit()
-            if self._running:
-                self._step()
+            self._abort(self._mine())
             self._flush()
-            if not self._mine():
-                self._wake.wait()
+
+    def _turn(self) -> None:
+        self._wake.clear()
         self._receive()
-        self._abort(self._mine())
+        self._abort([sequence for sequence in self._mine() if sequence.cancelled])
+        self._admit()
+        if self._running:
+            self._step()
         self._flush()
+        if not self._mine():
+            self._wake.wait()
 
     def _receive(self) -> None:
         while self._inbox:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias
+from types import TracebackType
+from typing import Any, TypeAlias
 
 import torch
 
@@ -45,17 +46,15 @@ class Sequence:
         return len(self.tokens) - self.generated + self.sampling.max_tokens
 
 
-class TokenStream(AsyncIterator[TokenDelta]):
+class TokenStream(AsyncGenerator[TokenDelta, None]):
     """The deltas of a sequence. Closing it, dropping it, or cancelling the task that waits for it cancels that."""
 
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
         self._ended = False
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> TokenDelta:
+    async def asend(self, _: None) -> TokenDelta:
+        """Return the next delta."""
         if self._ended:
             raise StopAsyncIteration
         try:
@@ -68,6 +67,11 @@ class TokenStream(AsyncIterator[TokenDelta]):
             raise outcome
         return outcome
 
+    async def athrow(self, kind: Any, value: Any = None, _: TracebackType | None = None, /) -> TokenDelta:
+        """Close the stream, and raise what is given."""
+        self._close()
+        raise kind if value is None else value
+
     async def aclose(self) -> None:
         """Cancel the request, if it still runs; its slot is free after the step that is under way."""
         self._close()
@@ -78,4 +82,4 @@ class TokenStream(AsyncIterator[TokenDelta]):
     def _close(self) -> None:
         # No more than a flag: this also runs in the garbage collector, where a lock might be held already.
         self._ended = True
-        pass
+        self._sequence.cancelled = True

@@ -75,11 +75,20 @@ def halves(markers: Sequence[str]) -> SearchStrategy[str]:
 
 
 def mangled(texts: SearchStrategy[str], markers: Sequence[str]) -> SearchStrategy[str]:
-    """What is left of outputs that are cut up, put together in another order, and strewn with markers and sentinels."""
-    noise = st.one_of(st.sampled_from(SENTINELS), st.sampled_from(_SPACE), st.sampled_from(_SYNTAX), halves(markers), _sampled(markers))
-    cut = st.tuples(texts, st.integers(0, 400), st.integers(1, 120)).map(lambda found: found[0][found[1] % (len(found[0]) + 1) :][: found[2]])
-    pieces = st.one_of(texts, cut, noise, noise)
-    return st.lists(pieces, max_size=8).map("".join)
+    """Outputs put together from any pieces, and then edited: characters left out, and put in where they should not be."""
+    noise = st.one_of(
+        st.sampled_from(SENTINELS), st.sampled_from(_SPACE), st.sampled_from(_SYNTAX), halves(markers), _sampled(markers)
+    )
+    joined = st.lists(st.one_of(texts, texts, noise), min_size=1, max_size=4).map("".join)
+    edits = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 6), noise | st.just("")), max_size=4)
+    return st.builds(_edited, joined, edits)
+
+
+def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
+    for place, removed, added in edits:
+        at = place % (len(text) + 1)
+        text = text[:at] + added + text[at + removed :]
+    return text
 
 
 def _sampled(found: Sequence[str]) -> SearchStrategy[str]:

@@ -66,7 +66,9 @@ class Subject:
     @cached_property
     def mangled(self) -> SearchStrategy[str]:
         """Hostile outputs."""
-        texts = self.turns.map(lambda turn: turn.text) | st.just(self.example)
+        short = [Call("", "get_weather", text) for text in ("{}", '{"city": "Oslo"}', '{"a": [{"b": "\\\\\\""}]}')]
+        seeds = st.none() | st.integers(0, 2**32)
+        texts = self.turns.map(lambda turn: turn.text) | st.builds(self.render, st.sampled_from(short), seeds)
         return strategies.mangled(texts, self.markers.every)
 
     @cached_property
