@@ -17,6 +17,7 @@ Repair: TypeAlias = Literal[
     "string_arguments",  # the arguments were a JSON string that holds the object
     "missing_arguments",  # a call without arguments; `{}` was supplied
     "null_arguments",  # `null` was written for `{}`
+    "unescaped_quotes",  # a quote inside a string, which cannot be its end
 ]
 """What was put right in a call: the closed list. Each has exactly one reading."""
 

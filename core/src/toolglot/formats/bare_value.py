@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -154,7 +153,9 @@ def _own_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """What the schema's own keywords say."""
     declared = schema.get("type")
     if declared is not None:
-        names = [name.lower() for name in (declared if isinstance(declared, list) else [declared]) if isinstance(name, str)]
+        names = [
+            name.lower() for name in (declared if isinstance(declared, list) else [declared]) if isinstance(name, str)
+        ]
         if "any" in names:
             return _TYPES
         return frozenset(_ALIASES.get(name, name) for name in names) & _TYPES

@@ -158,7 +158,7 @@ class _Reader:
         elif char == '"':
             sink = self._sink()
             self._repair("string_arguments")
-            ending = yield from read_string(machine, sink)
+            ending = yield from read_string(machine, sink, decoded=machine.may_repair)
         else:
             ending = yield from self._scalar()
         if ending == "ender":

@@ -47,6 +47,9 @@ class Sink(Protocol):
     def repaired(self, repair: Repair) -> None:
         """Something was put right in what was just read."""
 
+    def malformed(self) -> None:
+        """What was just read breaks the format, in a way that does not end the call."""
+
     def wrong(self) -> Exception:
         """What to raise where the output is not of the format."""
 
@@ -79,6 +82,9 @@ class Synthesis:
     def repaired(self, repair: Repair) -> None:
         self._machine.repaired(repair)
 
+    def malformed(self) -> None:
+        self._machine.malformed()
+
     def wrong(self) -> Exception:
         return Stopped() if self._begun else Failed()
 
@@ -104,6 +110,9 @@ class Collected:
         return text
 
     def repaired(self, repair: Repair) -> None:
+        """Nobody is told."""
+
+    def malformed(self) -> None:
         """Nobody is told."""
 
     def wrong(self) -> Exception:

@@ -8,6 +8,7 @@ call where none may begin.
 from __future__ import annotations
 
 from collections.abc import Sequence as Series
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -23,6 +24,7 @@ from toolglot.structural_tag import (
     Optional,
     Or,
     Regex,
+    Repeat,
     Sequence,
     StructuralTag,
     Tag,
@@ -173,13 +175,31 @@ class _Writer:
         """Pieces with whitespace as it is written and tokens by id; neighbouring texts are one."""
         atoms: list[str | Format] = []
         for piece in pieces:
-            for atom in self._atoms(piece.replace("~", "")) if isinstance(piece, str) else [piece]:
+            for atom in self._atoms(piece.replace("~", "")) if isinstance(piece, str) else [self._inside(piece)]:
                 before = atoms[-1] if atoms else None
                 if isinstance(atom, str) and isinstance(before, str):
                     atoms[-1] = before + atom
                 else:
                     atoms.append(atom)
         return atoms
+
+    def _inside(self, value: Format) -> Format:
+        """A format in whose texts the markers that are tokens stand by id."""
+        match value:
+            case ConstString(text):
+                return _sequence(self._atoms(text))
+            case Sequence(elements) | Or(elements):
+                return replace(value, elements=tuple(map(self._inside, elements)))
+            case Optional(content) | Repeat(content=content):
+                return replace(value, content=self._inside(content))
+            case Tag(begin, content, end):
+                return Tag(self._whole(begin), self._inside(content), self._whole(end))
+        return value
+
+    def _whole(self, marker: Any) -> Any:
+        """A tag's begin or end: by id where it is one token."""
+        atoms = self._atoms(marker) if isinstance(marker, str) else []
+        return atoms[0] if len(atoms) == 1 else marker
 
     def _atoms(self, text: str) -> list[str | Token]:
         return [Token(piece) if isinstance(piece, int) else piece for piece in self._binding.split(text)]
