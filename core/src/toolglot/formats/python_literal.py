@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolglot.formats.cursor import Cursor, Failed, Reading
+from toolglot.formats.cursor import Cursor, Cut, Failed, Reading
 from toolglot.formats.markers import MAX_GAP, WHITESPACE, reach
 from toolglot.formats.structure import Level, Put, Structure
 from toolglot.formats.synthesis import Collected, Sink, quote
@@ -65,18 +65,6 @@ def scalar(word: str) -> str | None:
     return CONSTANTS.get(word) or number(word)
 
 
-def literal(text: str, schema: Subschema | None = None) -> str | None:
-    """The JSON of a text that is one Python list, tuple, set or dict; None where it is none."""
-    cursor, sink = Cursor.over(text), Collected()
-    reader = PythonReader(cursor, sink, lenient=False)
-    try:
-        for _ in reader.container(schema):
-            raise AssertionError("the text is whole")
-    except (Failed, Cut):
-        return None
-    return None if cursor.text[cursor.at :].strip(WHITESPACE) else sink.text
-
-
 class Ends(NamedTuple):
     """How a string ends: the characters that may follow its quote, and whether other quotes are data."""
 
@@ -124,13 +112,13 @@ class PythonString:
         while at < len(text) and not self._closed:
             end = reach(plain, text, at)
             if end > at:
-                pieces.append(text[at:end])
+                pieces.append(self._sink.expand(text[at:end]))
             at = end if end == len(text) else self._special(text, end, pieces)
             if at == end:
                 break
         self._cursor.take(at)
         if pieces:
-            self._put(self._sink.expand("".join(pieces)))
+            self._put("".join(pieces))
 
     def _special(self, text: str, at: int, pieces: list[str]) -> int:
         """What a backslash, quote or brace means; where it ends, or ``at`` when more must be known."""
@@ -146,3 +134,149 @@ class PythonString:
         if not closes:
             pieces.append(self._mark)
         return end if closes else at + 1
+
+    def _closes(self, text: str, at: int, end: int) -> bool | None:
+        """Whether the quote at ``at`` ends the string; None when more must be known."""
+        if not text.startswith(self._quote, at):
+            more = not self._cursor.eof and self._quote.startswith(text[at:])
+            return None if more else False
+        if not self._ends.lenient:
+            return True
+        behind = reach(_GAP, text, end)
+        if behind == len(text) and not self._cursor.eof and behind - end < MAX_GAP:
+            return None
+        closes = behind - end >= MAX_GAP or text[behind : behind + 1] in self._ends.followers
+        # two strings side by side are one in Python: not to be taken for a quote that is data
+        closes = closes or (behind > end and text[behind] in QUOTES)
+        if not closes:
+            self._sink.repaired("unescaped_quotes")
+        return closes
+
+    def _brace(self, text: str, at: int, pieces: list[str]) -> int:
+        """A brace of an f-string: doubled it is one, and placeholders have no value here."""
+        if at + 1 == len(text) and not self._cursor.eof:
+            return at
+        doubled = text[at + 1 : at + 2] == text[at]
+        if text[at] == "{" and not doubled:
+            raise self._sink.wrong()
+        pieces.append(text[at])
+        return at + 1 + doubled
+
+    def _escape(self, text: str, at: int, pieces: list[str]) -> int:
+        if self._raw:
+            if at + 1 == len(text):
+                return at
+            pieces.append(self._sink.expand(text[at : at + 2]))
+            return at + 2
+        if not self._cursor.eof and _BEGUN.fullmatch(text, at):
+            return at
+        if at + 1 == len(text):
+            return at
+        found = _ESCAPE.match(text, at)
+        said = _said(found) if found else None
+        if said is None:
+            said = "" if text[at + 1] == "/" and self._mark == '"' else "\\"  # JSON escapes slashes
+            pieces.append(said)
+            return at + 1
+        assert found is not None
+        pieces.append(said)
+        return found.end()
+
+
+def _said(found: re.Match[str]) -> str | None:
+    """What an escape stands for; None where that is no character."""
+    kind, text = found.lastgroup, found[found.lastgroup or 0]
+    match kind:
+        case "line":
+            return ""
+        case "one":
+            return _ONE.get(text, text)
+        case "octal":
+            return chr(int(text, 8))
+        case "name":
+            try:
+                return unicodedata.lookup(text)
+            except KeyError:
+                return None
+    code = int(text, 16)
+    return chr(code) if code <= sys.maxunicode else None
+
+
+class PythonReader(Structure):
+    """Reads Python containers. ``lenient``: a quote that cannot end its string is data.
+
+    A string where the schema takes anything but strings is read as a bare value of the schema's type.
+    """
+
+    def __init__(self, cursor: Cursor, sink: Sink, *, lenient: bool) -> None:
+        super().__init__(cursor, sink)
+        self._lenient = lenient
+
+    def call(self, schema: Subschema | None) -> Reading[None]:
+        """Read keyword arguments and the parenthesis behind them."""
+        self.levels.append(Level(")", "call", "{", schema))
+        yield from self.read()
+
+    def container(self, schema: Subschema | None) -> Reading[None]:
+        """Read a list, tuple, set or dict."""
+        opener = yield from self.next()
+        if opener not in _CLOSERS:
+            raise self.sink.wrong()
+        self.cursor.take(self.cursor.at + 1)
+        self.levels.append(_level(opener, "", schema))
+        yield from self.read()
+
+    def item(self, level: Level) -> Reading[None]:
+        match level.kind:
+            case "call":
+                key = yield from self._keyword()
+                yield from self._value(level, self.keyed(level, key), level.member(key))
+            case "brace":
+                yield from self._first_of_brace(level)
+            case "dict":
+                key, json_text = yield from self._element(":")
+                yield from self._entry(level, key, json_text)
+            case _:
+                yield from self._value(level, level.lead, level.item())
+
+    def closing(self, level: Level) -> str:
+        if level.kind == "tuple" and level.count == 1 and not level.comma:
+            raise self.sink.wrong()  # parentheses around a value
+        if level.kind == "brace":
+            level.lead += "{"
+        return "}" if level.kind in ("call", "dict", "brace") else "]"
+
+    def _keyword(self) -> Reading[str]:
+        cursor = self.cursor
+        while True:
+            end = reach(_KEYWORD, cursor.text, cursor.at, cursor.at + MAX_KEY)
+            if end < len(cursor.text) or end - cursor.at >= MAX_KEY:
+                break
+            yield from self.wait()
+        if end == cursor.at:
+            raise self.sink.wrong()
+        key = cursor.take(end)
+        yield from self._sign("=")
+        return key
+
+    def _sign(self, sign: str) -> Reading[None]:
+        if (yield from self.next()) != sign:
+            raise self.sink.wrong()
+        self.cursor.take(self.cursor.at + 1)
+
+    def _value(self, level: Level, lead: str, schema: Subschema | None) -> Reading[None]:
+        opener = yield from self.next()
+        if opener in _CLOSERS:
+            self.push(level, _level(opener, lead, schema))
+            return
+        word = yield from self._word()
+        if word is None or _is_prefix(self.cursor.text, self.cursor.at, word):
+            read = PythonString(self, word or "", Ends("," + level.closer, self._lenient), put).read
+            yield from self.string(level, lead, schema)
+        else:
+            self.scalar(level, lead, self._constant(word))
+
+
+def _level(opener: str, lead: str, schema: Subschema | None) -> Level:
+    kind = {"[": "list", "(": "tuple", "{": "brace"}[opener]
+    return Level(_CLOSERS[opener], kind, lead if opener == "{" else lead + "[", schema)

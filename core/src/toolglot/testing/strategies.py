@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ _ESCAPES = (r"\n", r"\t", r"\"", r"\\", r"\/", r"\u00e9", r"\u0000", r"\ud83d\ud
 _NUMBERS = ("0", "-0", "1", "-12.50", "1e5", "2E-3", "123456789012345678901234567890", "0.1000000000000000055511151231257827")
 _SCALARS = ("true", "false", "null", '""', "{}", "[]", "{ }", "[\n]")
 _PLAIN = "abcdefgABCDEFG 0123456789.,;:!?-_()'/*#äßéñЖ東京\u00a0\u2028\u200d🚀"
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|\w+|\s+|.', re.DOTALL)
 _SYNTAX = '<>{}[]|"\\`=&$'
 
 
@@ -79,9 +81,17 @@ def mangled(texts: SearchStrategy[str], markers: Sequence[str]) -> SearchStrateg
     noise = st.one_of(
         st.sampled_from(SENTINELS), st.sampled_from(_SPACE), st.sampled_from(_SYNTAX), halves(markers), _sampled(markers)
     )
-    joined = st.lists(st.one_of(texts, texts, noise), min_size=1, max_size=4).map("".join)
+    sliced = st.builds(_sliced, texts, st.integers(0, 60), st.integers(1, 12))
+    joined = st.lists(st.one_of(texts, sliced, sliced, noise), min_size=1, max_size=6).map("".join)
     edits = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 6), noise | st.just("")), max_size=4)
     return st.builds(_edited, joined, edits)
+
+
+def _sliced(text: str, start: int, length: int) -> str:
+    """Some words, strings, spaces and signs of ``text`` in a row."""
+    tokens = _TOKENS.findall(text)
+    start %= len(tokens) + 1
+    return "".join(tokens[start : start + length])
 
 
 def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
