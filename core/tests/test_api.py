@@ -18,10 +18,12 @@ def test_all_names_are_exported_and_sorted(module):
 
 
 def test_parsing_imports_nothing_heavy():
-    code = (
-        'import sys, toolglot; toolglot.load_parser(\'hermes\').parse(\'<tool_call>{"name": "f", "arguments": {}}</tool_call>\');'
-        "print([name for name in ('torch', 'transformers', 'xgrammar', 'starlette', 'jinja2', 'numpy') if name in sys.modules])"
-    )
+    code = """
+import sys, toolglot
+toolglot.load_parser("hermes").parse('<tool_call>{"name": "f", "arguments": {}}</tool_call>')
+heavy = ("torch", "transformers", "xgrammar", "starlette", "jinja2", "numpy")
+print([name for name in heavy if name in sys.modules])
+"""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert run.stdout.strip() == "[]"

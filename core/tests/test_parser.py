@@ -205,3 +205,22 @@ def test_the_reasoning_channel_can_be_another_parsers_or_none():
     assert load_parser("hermes", reasoning="none").parse(text).content == text
     with pytest.raises(PluginError, match="unknown tool call parser 'nothing'"):
         load_parser("hermes", reasoning="nothing")
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_cut_calls_can_be_left_out(size):
+    done = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+    text = f"Hi {done}\n{done[:40]}"
+    parser = load_parser("hermes")
+    tools = [Tool("f")]
+
+    stream = parser.stream(tools=tools, incomplete_calls="drop")
+    for at in range(0, len(text), size):
+        stream.feed(text[at : at + size])
+    stream.finish("length")
+    whole = parser.parse(text, tools=tools, incomplete_calls="drop", finish_reason="length")
+
+    for message in (stream.message, whole):
+        assert message.content == "Hi"
+        assert [call.arguments for call in message.tool_calls] == ['{"a": 1}']
+    assert len(parser.parse(text, tools=tools, finish_reason="length").tool_calls) == 2

@@ -29,6 +29,7 @@ from toolglot.parser import Parser, Stream, load_parser
 from toolglot.plugins import parser_names, register_parser
 from toolglot.requests import Delta, Named, Output, Request, State, Tool
 from toolglot.structural_tag import StructuralTag
+from toolglot.vocabulary import added_tokens
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ __all__ = [
     "ToolglotError",
     "UnknownParserError",
     "__version__",
+    "added_tokens",
     "hookimpl",
     "load_parser",
     "parser_names",

@@ -23,6 +23,7 @@ from toolglot.events import (
     ReasoningDelta,
 )
 from toolglot.hookspecs import hookimpl
+from toolglot.incomplete import WholeCalls, without_truncated
 from toolglot.requests import Delta, Output, Request, State, Tool, tool_choice
 from toolglot.structural_tag import StructuralTag
 
@@ -133,7 +134,7 @@ class Parser:
         except Exception:  # noqa: BLE001  # a plugin's bug must cost no text: all of it is content
             _log.exception("parser %r failed; the output is delivered as content", self.name)
             return Message(content=output.text or None, unparsed=True)
-        return message
+        return without_truncated(message) if request.incomplete_calls == "drop" else message
 
     def adjust(self, request: Request) -> Request:
         """The request as the parser wants it rendered and decoded."""
@@ -212,6 +213,7 @@ class Stream:
         self._read = parser._stream  # noqa: SLF001  # two halves of one thing
         self._request = request
         self._state = State()
+        self._whole = WholeCalls() if request.incomplete_calls == "drop" else None
         self._open: int | None = None
         self._failed = self._finished = False
 
@@ -239,6 +241,8 @@ class Stream:
             raise ValueError("the stream is finished")
         self._finished = delta.finish is not None
         events = self._plain(delta) if self._failed else self._parsed(delta)
+        if self._whole is not None:
+            events = self._whole.only(events)
         self._state.record(events)
         return events
 

@@ -113,6 +113,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """The output was written under this parser's structural tag: it is read exactly, without leniency."""
     repair: bool = True
     """Whether safe repairs are made in unconstrained output."""
+    incomplete_calls: Literal["keep", "drop"] = "keep"
+    """Whether a call that the token limit cut is delivered as far as it got; ``drop`` holds each call until it ends."""
     unknown_tools: Literal["call", "content"] = "call"
     """What a call of a tool that was not offered becomes."""
 

@@ -1,18 +1,30 @@
-"""Mistral (``mistral``)."""
+"""Mistral (``mistral``): ``[TOOL_CALLS]name[ARGS]{…}`` from tokenizer v11 on, a JSON list before.
 
-from toolglot.formats import AlphanumericIds, Calls, Frame, HeadedCall, JsonCall, Reasoning, WireFormat, WireFormatParser
-from toolglot.vocabulary import added_tokens
+Checked against the chat templates of Mistral Small 3.2, Ministral 3, Devstral and Nemo, and mistral-common v3 to v13.
+"""
+
+from toolglot import added_tokens
+from toolglot.formats import (
+    AlphanumericIds,
+    Calls,
+    Frame,
+    HeadedCall,
+    JsonCall,
+    Reasoning,
+    WireFormat,
+    WireFormatParser,
+)
 
 NAMED = Calls(
-    HeadedCall(("{name}[ARGS]", "{name}[CALL_ID]{id}[ARGS]", "{name}")), call=Frame(("[TOOL_CALLS]",)), separator=""
+    HeadedCall(("{name}[ARGS]", "{name}[CALL_ID]{id}[ARGS]", "{name}")),
+    call=Frame(("[TOOL_CALLS]",)),
 )
 LIST = Calls(JsonCall(id="id"), section=Frame(("[TOOL_CALLS]~[",), ("]",)), separator=", ")
-OBJECT = Calls(JsonCall(id="id"), call=Frame(("[TOOL_CALLS]~",)))
 REASONING = Reasoning(Frame(("[THINK]", "<think>\n"), ("[/THINK]", "\n</think>\n\n")))
 
 
 def mistral(tokenizer: object) -> WireFormat:
-    """The generation of the format that the vocabulary knows: with ``[ARGS]`` from v11 on, a JSON list before."""
+    """The generation that the vocabulary knows is the one written; both are read."""
     names = added_tokens(tokenizer)
     calls = (LIST, NAMED) if names and "[ARGS]" not in names else (NAMED, LIST)
     return WireFormat(calls, REASONING, ids=AlphanumericIds(9))
