@@ -164,9 +164,11 @@ class Loop:
         """Append a token to its sequence, and say what that means."""
         sequence.tokens.append(token)
         sequence.generated += 1
-        over = sequence.matcher is not None and sequence.matcher.finished
-        stop = token in self._stop_ids and (over or not sequence.sampling.ignore_eos)
-        if stop or over:
+        if sequence.matcher is not None:  # within a grammar a stop token can also be a marker
+            over = sequence.matcher.finished
+        else:
+            over = token in self._stop_ids and not sequence.sampling.ignore_eos
+        if over:
             self._end(sequence, TokenDelta(() if token in self._stop_ids else (token,), "stop"))
         elif sequence.generated == sequence.sampling.max_tokens:
             self._end(sequence, TokenDelta((token,), "length"))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from toolglot.formats import python_literal
 from toolglot.formats.json_text import decode
 from toolglot.formats.synthesis import quote
 
@@ -186,8 +187,10 @@ def _integer(word: str, types: frozenset[str]) -> str | None:
     return found if found and _INTEGER.fullmatch(found) else None
 
 
-def _number(word: str, types: frozenset[str]) -> str | None:  # noqa: ARG001
-    return word if _NUMBER.fullmatch(word) else None
+def _number(word: str, types: frozenset[str]) -> str | None:
+    if _NUMBER.fullmatch(word):
+        return word
+    return None if "string" in types else python_literal.number(word)  # `007` is then no number
 
 
 def _container(word: str, types: frozenset[str]) -> str | None:
@@ -196,11 +199,11 @@ def _container(word: str, types: frozenset[str]) -> str | None:
 
 
 def _untyped(word: str) -> str | None:
-    """A JSON value as it is; None where it is none."""
+    """The JSON of a JSON value or a Python literal that is no string; None where it is neither."""
     try:
         decode(word)
     except ValueError:
-        return None
+        return python_literal.scalar(word) or (python_literal.literal(word) if word else None)
     return word
 
 

@@ -103,7 +103,7 @@ class Structure:
         self.filled(level)
         self.sink.write(lead + json_text)
 
-    def text(self, level: Level, lead: str, reading: Callable[[Put], Reading[None]]) -> Reading[None]:
+    def string(self, level: Level, lead: str, reading: Callable[[Put], Reading[None]]) -> Reading[None]:
         """A string is the next item: passed on as it comes."""
         self.filled(level)
         self.sink.write(f'{lead}"')

@@ -63,11 +63,11 @@ class Synthesis:
         self._machine = machine
         self._begun = False
         self._pieces: list[str] = []
+        self._repairs: list[Repair] = []
 
     def write(self, json_text: str) -> None:
         if not self._begun:
-            self._machine.begin()
-            self._begun = True
+            self._begin()
         self._pieces.append(json_text)
         self._machine.trail = []
 
@@ -80,13 +80,22 @@ class Synthesis:
         return self._machine.layout.binding.expand(text)
 
     def repaired(self, repair: Repair) -> None:
-        self._machine.repaired(repair)
+        if self._begun:
+            self._machine.repaired(repair)
+        else:
+            self._repairs.append(repair)
 
     def malformed(self) -> None:
         self._machine.malformed()
 
     def wrong(self) -> Exception:
         return Stopped() if self._begun else Failed()
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._machine.begin()
+        for repair in self._repairs:
+            self._machine.repaired(repair)
 
 
 class Collected:
