@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, get_args
@@ -14,6 +15,7 @@ import pytest
 from toolglot import hookspecs, plugins
 from toolglot.cli import COMMANDS, argument_parser, main
 from toolglot.events import Outcome, Repair
+from toolglot.plugins import GROUP
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -167,6 +169,14 @@ def test_every_outcome_and_repair_is_documented(word: str) -> None:
 def test_links_lead_to_files(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("pyproject", sorted(ROOT.glob("plugins/*/pyproject.toml")), ids=lambda path: path.parent.name)
+def test_every_parser_is_in_the_guide_with_its_package(pyproject: Path) -> None:
+    project = tomllib.loads(pyproject.read_text())["project"]
+    names = ", ".join(f"`{name}`" for name in project["entry-points"][GROUP])
+
+    assert f"\n| {names} | `{project['name']}` | " in (ROOT / "docs/guide.md").read_text()
 
 
 def test_the_entry_points_on_the_page_are_those_of_the_plugin() -> None:

@@ -77,6 +77,7 @@ def test_an_output_can_be_cut(parse: Parse, tmp_path: Path) -> None:
     (tmp_path / "output.txt").write_text('<action>{"name": "add", "arguments": {"a": 1')
 
     assert calls(parse("--finish-reason", "length")) == [("add", '{"a": 1', "truncated")]
+    assert calls(parse("--finish-reason", "length", "--incomplete-calls", "drop")) == []
 
 
 @pytest.mark.parametrize("chunks", ["1", "3", "1000", "random:7"])

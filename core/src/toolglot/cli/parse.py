@@ -39,6 +39,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--reasoning-parser", metavar="NAME", help="as for `serve`; none leaves it in the content")
     parser.add_argument("--reasoning-open", action="store_true", help="the prompt had already opened the reasoning")
     parser.add_argument("--finish-reason", choices=("stop", "length"), default="stop", help="why the output ended")
+    parser.add_argument(
+        "--incomplete-calls", choices=("keep", "drop"), default="keep", help="what becomes of a call that was cut"
+    )
     parser.add_argument("--constrained", action="store_true", help="written under the parser's grammar: read exactly")
     parser.add_argument(
         "--chunks",
@@ -60,6 +63,7 @@ def run(arguments: Namespace) -> int:
         tool_choice=_tool_choice(arguments.tool_choice),
         reasoning_open=arguments.reasoning_open,
         constrained=arguments.constrained,
+        incomplete_calls=arguments.incomplete_calls,
     )
     for event in _events(stream, arguments.chunks(text), arguments.finish_reason):
         if arguments.events:

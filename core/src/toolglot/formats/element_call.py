@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from random import Random as Rng
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-import msgspec
 from msgspec.structs import replace
 
-from toolglot.errors import GrammarError, RenderError
+from toolglot.errors import GrammarError
 from toolglot.formats.bare_value import Subschema
 from toolglot.formats.body import Body
 from toolglot.formats.cursor import Failed, Stopped
@@ -23,7 +22,7 @@ from toolglot.formats.element_template import ElementTemplate, element_template,
 from toolglot.formats.json_text import MAX_WHITESPACE, arguments_schema, require_object
 from toolglot.formats.markers import MAX_GAP, NO, PARTIAL, WHITESPACE, Scan, reach
 from toolglot.formats.synthesis import escape, quote
-from toolglot.formats.templates import Filled, Template, fill, parts_of
+from toolglot.formats.templates import Filled, fill, parts_of
 from toolglot.formats.values import BySchema, Slots, ValueRule
 from toolglot.structural_tag import JsonSchema, Regex
 
@@ -46,7 +45,7 @@ _STYLES = {
 }
 """XGrammar's name for the way in which an argument is written, by its template without newlines and ``~``."""
 
-_SLOTS: dict[str, Format] = {"index": Regex('[0-9]{1,3}'), "number": Regex("[1-9][0-9]{0,2}")}
+_SLOTS: dict[str, Format] = {"index": Regex("[0-9]{1,3}"), "number": Regex("[1-9][0-9]{0,2}")}
 """What the grammar admits where the header holds more than the name: the call's index, from 0 and from 1."""
 
 _OPTIONAL = ("index", "number", "id")

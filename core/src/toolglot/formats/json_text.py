@@ -185,12 +185,10 @@ def read_value(machine: Machine, sink: Sink) -> Reading[Ending]:
 
 def read_scalar(machine: Machine) -> Reading[str]:
     """Read a number, ``true``, ``false``, ``null`` or whatever else stands there up to a delimiter."""
-    pieces: list[str] = []
     while True:
         end = reach(_SCALAR, machine.text, machine.at)
-        pieces.append(machine.take(end))
-        if machine.at < len(machine.text) or sum(map(len, pieces)) > MAX_KEY:
-            return "".join(pieces)
+        if end < len(machine.text) or end - machine.at > MAX_KEY:
+            return machine.take(end)
         yield from machine.more()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from random import Random as Rng
 from typing import TYPE_CHECKING, Literal
 
 from toolglot.formats.bare_value import Subschema
@@ -14,11 +13,8 @@ from toolglot.formats.structure import guarded
 from toolglot.formats.synthesis import Synthesis
 
 if TYPE_CHECKING:
-    from toolglot.events import Call
-    from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
-    from toolglot.requests import Tool
 
 MAX_NAME = 256
 _NAME = re.compile(r"[^\s()\[\]{}<>=,'\"\x00-\x1f\ud800-\udfff]*+")
