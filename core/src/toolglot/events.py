@@ -13,6 +13,7 @@ validate), ``ok``."""
 
 Repair: TypeAlias = Literal[
     "missing_closer",  # the call's closing marker, or the last brace of its envelope, was left out
+    "missing_opener",  # the marker between an argument's key and its value was left out
     "extra_braces",  # more closing braces than were opened
     "string_arguments",  # the arguments were a JSON string that holds the object
     "missing_arguments",  # a call without arguments; `{}` was supplied

@@ -47,7 +47,10 @@ class Validator:
         if checker is None:
             self.checked = False
             return True
-        return bool(checker.is_valid(value))
+        try:
+            return bool(checker.is_valid(value))
+        except ValueError:  # half of a surrogate pair, which no schema's string holds
+            return False
 
 
 @lru_cache(maxsize=1024)

@@ -103,8 +103,21 @@ def decode(text: str) -> Any:
     """
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+    except msgspec.DecodeError:  # which also refuses numbers beyond a float's range, and half of a surrogate pair
+        return _decode_leniently(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _decode_leniently(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 class Delimiters:

@@ -227,7 +227,8 @@ class Machine(Cursor):
         if closers == ("",):
             return
         if self.layout.exact:
-            yield from self.literal(closers[0])
+            yield from self.skip()  # a grammar may admit whitespace here; it opens no call
+            yield from self.literal(closers[0].lstrip(WHITESPACE))
             return
         self.trail = []
         yield from self.skip()

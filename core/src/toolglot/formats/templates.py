@@ -105,12 +105,17 @@ class Template:
                 return f"[ \\t\\r\\n]{{0,{MAX_GAP}}}+", f"[ \\t\\r\\n]{{0,{MAX_GAP}}}+"
             case "word":
                 return self._word(number, stops)
-        ahead = re.escape(self._ahead(number, ""))
+        ahead = re.escape(self._directly_ahead(number))
         quotes = '"' if self._exact else "\"'"
         bare = "" if self._exact else f"|(?P<bare{number}>[^\\s\"'>{ahead}]{{1,{MAX_SLOT}}}+)"
         closed = "|".join(f"{q}(?P<quoted{number}{ord(q)}>[^{q}]{{0,{MAX_SLOT}}}+){q}" for q in quotes)
         begun = "|".join(f"{q}[^{q}]{{0,{MAX_SLOT}}}+" for q in quotes)
         return f"(?:{closed}{bare})", f"(?:(?:{begun}|[^\\s\"'>{ahead}]{{1,{MAX_SLOT}}}+)?)"
+
+    def _directly_ahead(self, number: int) -> str:
+        """The character with which the template goes on behind a slot, without whitespace between."""
+        part = self.parts[number + 1] if number + 1 < len(self.parts) else Part("gap", "")
+        return part.value[0] if part.kind == "text" else ""
 
     def _ahead(self, number: int, stops: str) -> str:
         """The characters with which the template goes on behind a slot."""
