@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from random import Random as Rng
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -111,9 +112,14 @@ def decode(text: str) -> Any:
 
 def _decode_leniently(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def _finite(number: str) -> float:
+    """The number, or the float that is nearest to it: infinity is no JSON value, and would validate as none."""
+    return max(-sys.float_info.max, min(float(number), sys.float_info.max))
 
 
 def _refuse(constant: str) -> None:
