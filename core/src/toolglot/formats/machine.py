@@ -15,7 +15,7 @@ from toolglot.formats.cursor import Broken, Cursor, Cut, Failed, Reading, Stoppe
 from toolglot.formats.declaration import Calls
 from toolglot.formats.layout import Answer, FenceClose, FenceOpen, Late, Layout, Opening, Sign, Trailer
 from toolglot.formats.markers import PARTIAL, WHITESPACE, Hit, Scan
-from toolglot.requests import Request
+from toolglot.requests import Request, Tool
 from toolglot.validation import Validator
 
 
@@ -41,7 +41,7 @@ class Machine(Cursor):
         super().__init__(layout)
         self.request = request
         self._validator = validator
-        self._names = {tool.name for tool in request.tools}
+        self._names = {tool.name: tool for tool in request.tools}
         self._calls = request.calls_allowed
         self._finish: Finish = "stop"
         self._out = Channels(layout.binding)
@@ -163,25 +163,32 @@ class Machine(Cursor):
         dialect = opening.dialect
         section = opening.section or self._inside is dialect
         more, found = opening.section, False
+        tail: str | None = opening.tail
         self.trail = []
         self._bare = opening.bare
         self.take(hit.end if opening.taken else hit.start)
         while True:
             try:
-                yield from self._enter(opening.tail, dialect if more else None)
+                yield from self._enter(tail, dialect if more else None)
                 yield from self._one(dialect)
             except (Failed, Cut):
                 self._fail()
                 return found
-            found = True
+            found, tail = True, None
             more = section and (yield from self._another(dialect))
             if not more:
                 return found
 
-    def _enter(self, tail: str, dialect: Calls | None) -> Reading[None]:
-        """What stands between an opener and the call's body: with ``dialect``, the call's own opener."""
+    def _enter(self, tail: str | None, dialect: Calls | None) -> Reading[None]:
+        """What stands between an opener and the call's body: with ``dialect``, the call's own opener.
+
+        ``tail`` is the canonical whitespace first; None after another call, which decides it.
+        """
         self._markers = len(self.trail or ()) if not self._bare else 0
-        yield from self.gap(tail)
+        if tail is None:
+            yield from self.skip()
+        else:
+            yield from self.gap(tail)
         if dialect is None or "" in dialect.call.open:
             return
         if self.layout.exact:
@@ -227,8 +234,7 @@ class Machine(Cursor):
         if closers == ("",):
             return
         if self.layout.exact:
-            yield from self.skip()  # a grammar may admit whitespace here; it opens no call
-            yield from self.literal(closers[0].lstrip(WHITESPACE))
+            yield from self.literal(closers[0])
             return
         self.trail = []
         yield from self.skip()
@@ -250,17 +256,20 @@ class Machine(Cursor):
     def _wreck(self, dialect: Calls) -> Reading[None]:
         """After a break, everything up to a marker that can end the call belongs to it."""
         assert self._call is not None
-        self._call.malformed = True
+        junk = False
         while True:
             hit = self.layout.enders.find(self.text, self.at, eof=self.eof)
+            junk |= hit.start > self.at
             self.rest(self.take(hit.start))
             if hit.end >= 0:
                 yield from self.match(dialect.call.close)
-                return
+                break
             if self.eof:
                 self._call.truncated = self.cut
-                return
+                break
             yield
+        if junk or not (self._call.complete and self.repaired("missing_closer")):
+            self._call.malformed = True
 
     def _another(self, dialect: Calls) -> Reading[bool]:
         """In a section after a call: whether another call follows."""
@@ -312,6 +321,11 @@ class Machine(Cursor):
     def bare(self) -> bool:
         """The call's opener could be ordinary text: its name must come first, and be an offered one."""
         return self._bare
+
+    @property
+    def tool(self) -> Tool | None:
+        """The offered tool that is called, once its name is known."""
+        return self._names.get(self._named or "")
 
     def header(self, templates: tuple[str, ...], stops: str) -> Reading[Mapping[str, str]]:
         """Read what one of ``templates`` says; ``stops`` are the characters with which what follows can begin.

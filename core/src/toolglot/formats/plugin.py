@@ -50,7 +50,8 @@ class WireFormatParser:
     @cached_property
     def binding(self) -> Binding:
         """The markers that are tokens of the tokenizer."""
-        return Binding(self.form, added_tokens(self._tokenizer), self._tokenizer)
+        decoder = self._tokenizer if hasattr(self._tokenizer, "decode") else None
+        return Binding(self.form, added_tokens(self._tokenizer), decoder)
 
     @property
     def marker_ids(self) -> frozenset[int]:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolglot.formats.binding import Binding
-from toolglot.formats.declaration import Calls, Frame, Reasoning, WireFormat
+from toolglot.formats.declaration import Calls, Reasoning, WireFormat
 from toolglot.formats.layout import distinct
 from toolglot.formats.markers import GAP
 from toolglot.requests import Named, Request, Tool
@@ -37,6 +37,7 @@ from toolglot.structural_tag import (
 _AFTER_REASONING = Regex(r"\n{0,2}")
 _AT_THE_END = Regex(r"[ \n]{0,2}")
 """Models like to end a turn with a newline; forbidding it would push them into another call."""
+_NOTHING_MORE = Repeat(0, 0, ConstString(" "))
 _ANY_OBJECT = {"type": "object", "additionalProperties": True}
 _NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
 
@@ -78,10 +79,10 @@ class _Writer:
 
     def free_calls(self) -> Format:
         """Free text, in which the opener leads into calls."""
-        section = self._dialect.section
-        tags = self._tags() if section is None else (self._section_tag(section),)
-        one = section is not None or self._single
-        trigger = self.trigger
+        if self._dialect.section is not None:
+            text = AnyText((*self._excluded, *self._fences))
+            return Sequence((*self._reasoning(), text, Optional(self._calls()), _AT_THE_END))
+        trigger, tags, one = self.trigger, self._tags(), self._single
         assert trigger is not None
         if isinstance(trigger, Token):
             free: Format = TokenTriggeredTags((trigger.token,), tags, stop_after_first=one)
@@ -138,13 +139,9 @@ class _Writer:
     def _calls(self) -> Format:
         """One call or more, in their section."""
         section = self._dialect.section
-        return self._list() if section is None else _sequence(self._written(self._framed(section)))
-
-    def _section_tag(self, section: Frame) -> Tag:
-        return self._tag(self._framed(section))
-
-    def _framed(self, section: Frame) -> tuple[str | Format, ...]:
-        return (section.open[0], self._list(), section.close[0])
+        if section is None:
+            return self._list()
+        return _sequence(self._written((section.open[0], self._list(), section.close[0])))
 
     def _list(self) -> Format:
         separator = self._dialect.separator.replace("~", "")
@@ -166,7 +163,7 @@ class _Writer:
         """
         atoms = self._written(pieces)
         begin = atoms.pop(0) if isinstance(atoms[0], str | Token) else ""
-        end = atoms.pop() if isinstance(atoms[-1], Token if isinstance(begin, Token) else str | Token) else ""
+        end = atoms.pop() if atoms and isinstance(atoms[-1], Token if isinstance(begin, Token) else str | Token) else ""
         assert isinstance(begin, str | Token)
         assert isinstance(end, str | Token)
         return Tag(begin, _sequence(atoms), end)
@@ -206,11 +203,13 @@ class _Writer:
 
 
 def _core(spelling: str) -> str:
-    return spelling.strip(GAP)
+    return spelling.strip(GAP).replace("~", "")
 
 
 def _sequence(atoms: Series[str | Format]) -> Format:
     formats = tuple(ConstString(atom) if isinstance(atom, str) else atom for atom in atoms)
+    if not formats:
+        return _NOTHING_MORE
     return formats[0] if len(formats) == 1 else Sequence(formats)
 
 
