@@ -86,6 +86,7 @@ def test_every_setting_of_the_server_has_a_flag() -> None:
         *("--host", "0.0.0.0", "--port", "9", "--api-key", "k", "--max-body-bytes", "5"),
         *("--enable-auto-tool-choice", "--exclude-tools-when-tool-choice-none", "--no-extensions"),
         *("--default-chat-template-kwargs", '{"x": 1}', "--repair", "off", "--unknown-tools", "content"),
+        *("--incomplete-calls", "drop"),
     )
 
     config, default = startup.server_config(chosen), ServerConfig()

@@ -65,6 +65,12 @@ def _add_tool_calling(group: Any) -> None:
         default="call",
         help="what a call of a tool that was not offered becomes (default: call)",
     )
+    group.add_argument(
+        "--incomplete-calls",
+        choices=("keep", "drop"),
+        default="keep",
+        help="what becomes of a call that the token limit cut (default: keep, as far as it got)",
+    )
 
 
 def _add_prompt(group: Any) -> None:

@@ -97,6 +97,7 @@ def server_config(arguments: Namespace) -> ServerConfig:
         exclude_tools_when_tool_choice_none=arguments.exclude_tools_when_tool_choice_none,
         default_chat_template_kwargs=arguments.default_chat_template_kwargs,
         repair=arguments.repair == "on",
+        incomplete_calls=arguments.incomplete_calls,
         unknown_tools=arguments.unknown_tools,
         extensions=not arguments.no_extensions,
         max_body_bytes=arguments.max_body_bytes,

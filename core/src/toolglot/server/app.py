@@ -32,6 +32,7 @@ def create_app(
     config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: PromptRenderer, parser: Parser | None
 ) -> Starlette:
     """The application that serves ``engine``. It starts the engine when it starts, and stops it when it stops."""
+    generator = Generator(engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -40,8 +41,8 @@ def create_app(
             yield
         finally:
             await engine.stop()
+            generator.close()
 
-    generator = Generator(engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
     return Starlette(
         routes=_routes(config, generator),
         middleware=[] if config.api_key is None else [Middleware(BearerAuth, key=config.api_key)],

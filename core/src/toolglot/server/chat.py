@@ -80,6 +80,7 @@ class ChatCompletions:
             skip_special_tokens=chat.skip_special_tokens is not False,
             earlier_calls=count_tool_calls(messages),
             repair=config.repair,
+            incomplete_calls=config.incomplete_calls,
             unknown_tools=config.unknown_tools,
         )
         hide_tools = choice == "none" and config.exclude_tools_when_tool_choice_none

@@ -25,6 +25,8 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     """Arguments of the chat template that a request may override."""
     repair: bool = True
     """Whether safe repairs are made in calls that no grammar constrained."""
+    incomplete_calls: Literal["keep", "drop"] = "keep"
+    """Whether calls that the token limit cut are delivered as far as they got. ``drop`` sends each call when it is whole."""
     unknown_tools: Literal["call", "content"] = "call"
     """What a call of a tool that was not offered becomes."""
     extensions: bool = True

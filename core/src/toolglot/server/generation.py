@@ -43,6 +43,10 @@ class Generator:
         self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
         self.detokenizer(Request())  # tells now, not at a request, that the tokenizer is of a kind without a reader
 
+    def close(self) -> None:
+        """End the thread that renders prompts."""
+        self._renders.shutdown(wait=False)
+
     @property
     def has_parser(self) -> bool:
         return not isinstance(self.parser, PlainText)
