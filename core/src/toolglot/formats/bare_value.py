@@ -15,7 +15,7 @@ from toolglot.formats.synthesis import quote
 if TYPE_CHECKING:
     from toolglot.requests import Tool
 
-_TYPES = frozenset(("string", "integer", "number", "boolean", "null", "array", "object"))
+_TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _ALIASES = {
     "str": "string", "text": "string", "char": "string", "int": "integer", "long": "integer", "float": "number",
     "double": "number", "bool": "boolean", "none": "null", "nonetype": "null", "list": "array", "tuple": "array",
@@ -80,6 +80,19 @@ class Subschema:
                 found.append(branch["items"])
         return self._any(found)
 
+    def target(self, reference: Any) -> Any:
+        """What a reference within the tool's schema points at; None where that is nothing."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        found: Any = self._root
+        for step in unquote(reference[1:]).split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            else:
+                found = found.get(name) if isinstance(found, Mapping) else None
+        return found
+
     def value(self, text: str) -> str:
         """The JSON of a bare value: of the first of null, boolean, integer, number, object or array, and string that
         is accepted and that ``text`` can be. Python's literals count.
@@ -106,7 +119,7 @@ class Subschema:
             if isinstance(schema, Mapping):
                 yield schema
                 waiting += [part for key in ("allOf", "oneOf", "anyOf") for part in _list(schema.get(key))]
-                waiting += [self._target(schema["$ref"])] if "$ref" in schema else []
+                waiting += [self.target(schema["$ref"])] if "$ref" in schema else []
 
     def _types(self, schema: Any, left: list[int]) -> frozenset[str]:
         left[0] -= 1
@@ -114,26 +127,13 @@ class Subschema:
             return frozenset()
         said = [_own_types(schema)]
         said += [self._types(part, left) for part in _list(schema.get("allOf"))]
-        said += [self._types(self._target(schema["$ref"]), left)] if "$ref" in schema else []
+        said += [self._types(self.target(schema["$ref"]), left)] if "$ref" in schema else []
         for key in ("anyOf", "oneOf"):
             branches = [self._types(part, left) or {"string"} for part in _list(schema.get(key))]
             said.append(frozenset().union(*branches))
         said = [types for types in said if types]
         types = frozenset.intersection(*said) or said[0] if said else frozenset()
         return types | {"null"} if types and schema.get("nullable") is True else types
-
-    def _target(self, reference: Any) -> Any:
-        """What a reference within the tool's schema points at; None where that is nothing."""
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        found: Any = self._root
-        for step in unquote(reference[1:]).split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
-            else:
-                found = found.get(name) if isinstance(found, Mapping) else None
-        return found
 
 
 def bare_value(text: str, schema: Subschema | None) -> str:
@@ -146,6 +146,14 @@ def string_only(schema: Subschema | None) -> bool:
     return schema is None or schema.string_only
 
 
+def type_names(declared: Any) -> list[str]:
+    """JSON Schema's names of the types that a schema's ``type`` names, which may use another language's."""
+    names = [name.lower() for name in _list(declared) or [declared] if isinstance(name, str)]
+    if "any" in names:
+        return list(_TYPES)
+    return [name for name in dict.fromkeys(_ALIASES.get(name, name) for name in names) if name in _TYPES]
+
+
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -154,12 +162,7 @@ def _own_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """What the schema's own keywords say."""
     declared = schema.get("type")
     if declared is not None:
-        names = [
-            name.lower() for name in (declared if isinstance(declared, list) else [declared]) if isinstance(name, str)
-        ]
-        if "any" in names:
-            return _TYPES
-        return frozenset(_ALIASES.get(name, name) for name in names) & _TYPES
+        return frozenset(type_names(declared))
     members = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
     if members:
         return frozenset(_type_of(member) for member in members)

@@ -6,25 +6,34 @@ go on; any other closer is part of it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from random import Random as Rng
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from msgspec.structs import replace
 
-from toolglot.errors import GrammarError
+from toolglot.errors import RenderError
 from toolglot.formats.bare_value import Subschema
 from toolglot.formats.body import Body
 from toolglot.formats.cursor import Failed, Stopped
 from toolglot.formats.declaration import spellings
-from toolglot.formats.element_template import ElementTemplate, element_template, spellings_without
-from toolglot.formats.json_text import MAX_WHITESPACE, arguments_schema, require_object
-from toolglot.formats.markers import MAX_GAP, NO, PARTIAL, WHITESPACE, Scan, reach
+from toolglot.formats.element_grammar import ElementGrammar
+from toolglot.formats.element_template import (
+    ElementTemplate,
+    Slots,
+    element_template,
+    spaced,
+    without_attributes,
+    written,
+)
+from toolglot.formats.json_text import require_object
+from toolglot.formats.markers import MAX_GAP, NO, PARTIAL, WHITESPACE, Scan, reach, scan_of
 from toolglot.formats.synthesis import escape, quote
-from toolglot.formats.templates import Filled, fill, parts_of
-from toolglot.formats.values import BySchema, Slots, ValueRule
-from toolglot.structural_tag import JsonSchema, Regex
+from toolglot.formats.templates import Filled, Template, fill, parts_of
+from toolglot.formats.values import BySchema, ValueRule
+from toolglot.structural_tag import Regex
 
 if TYPE_CHECKING:
     from toolglot.events import Call
@@ -34,19 +43,8 @@ if TYPE_CHECKING:
     from toolglot.requests import Tool
     from toolglot.structural_tag import Format
 
-_STYLES = {
-    "<parameter={key}>{value}</parameter>": "qwen_xml",
-    "<parameter name={key:attr}>{value}</parameter>": "minimax_xml",
-    "<｜DSML｜parameter name={key:attr} string={text:attr}>{value}</｜DSML｜parameter>": "deepseek_xml",
-    "<｜DSML｜ parameter name={key:attr} string={text:attr}>{value}</｜DSML｜ parameter>": "deepseek_v4_1_xml",
-    "<arg_key>{key}</arg_key><arg_value>{value}</arg_value>": "glm_xml",
-    "<|open|>argument key={key:xml} type={type:attr}<|sep|>{value}<|close|>argument<|sep|>": "kimi_k3_xml",
-    "]<]minimax[>[<{key}>{value}]<]minimax[>[</{key}>": "minimax_m3_xml",
-}
-"""XGrammar's name for the way in which an argument is written, by its template without newlines and ``~``."""
-
-_SLOTS: dict[str, Format] = {"index": Regex("[0-9]{1,3}"), "number": Regex("[1-9][0-9]{0,2}")}
-"""What the grammar admits where the header holds more than the name: the call's index, from 0 and from 1."""
+_SLOTS: dict[str, Format] = {"index": Regex('"[0-9]{1,3}"'), "number": Regex('"[1-9][0-9]{0,2}"')}
+"""What the grammar admits where the header holds more than the name: the call's number, from 0 and from 1."""
 
 _OPTIONAL = ("index", "number", "id")
 """Attributes of the header that a model may leave out."""
@@ -78,27 +76,28 @@ class ElementCall(Body, frozen=True):
         return replace(self, head=encode(self.head), argument=encode(self.argument))
 
     def read(self, machine: Machine) -> Reading[None]:
-        heads = spellings_without(self.head, _OPTIONAL)
         markers = _markers(machine)
+        heads = without_attributes(self.head, _OPTIONAL)
         slots = yield from machine.header(heads, self.template.head[0] + markers.first)
         machine.named(slots["name"])
+        machine.rest("".join(slots[name] for name in _OPTIONAL if not slots.get(name, "0").isdecimal()))
         yield from ElementReader(self, machine, slots["name"], markers).read()
 
     def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:
         require_object(call)
         slots = {"name": call.name, "index": str(index), "number": str(index + 1), "id": call.id}
-        return _Writer(self, tool, vary).written(slots, call.arguments)
+        heads = without_attributes(self.head, _OPTIONAL)
+        head = written(vary.choice(heads) if vary else heads[0], slots, vary, stops=self.template.head[0])
+        members = list(json.loads(call.arguments).items())
+        if vary:
+            vary.shuffle(members)
+        writer = _Writer(self, tool, vary)
+        return head + "".join(writer.argument(key, value) for key, value in members)
 
     def grammar(self, tool: Tool) -> Pieces:
-        style = _STYLES.get(re.sub("[\n~]", "", self.argument))
-        if style is None:
-            raise GrammarError(
-                f"calls of {tool.name!r} cannot be constrained: there is no grammar for arguments written as "
-                f"{self.argument!r}; ask for tool_choice auto or none, without strict tools"
-            )
-        head = [_SLOTS.get(value, tool.name) if kind == "word" else value for kind, value in parts_of(self.head)]
-        schema = JsonSchema(arguments_schema(tool), style=style, max_whitespace_cnt=MAX_WHITESPACE)
-        return (*head, schema)
+        name = {"name": tool.name}
+        head = (_SLOTS.get(part.value) or fill([part], name) for part in parts_of(self.head))
+        return (*head, *ElementGrammar(tool, self.template, self.values).arguments())
 
 
 def _markers(machine: Machine) -> Scan[str]:
@@ -107,22 +106,26 @@ def _markers(machine: Machine) -> Scan[str]:
     return machine.layout.markers((*sorted(spellings(frames)), *machine.layout.form.trailer))
 
 
-class _End(NamedTuple):
-    """Where a value's text is certain to reach, and where reading goes on behind the value (NO: it has not ended)."""
-
-    stop: int
-    after: int = NO
-    repaired: bool = False
+def declared(tool: Tool | None) -> Iterable[str]:
+    """The parameters that a tool names."""
+    properties = (tool.parameters or {}).get("properties") if tool else None
+    return properties if isinstance(properties, Mapping) else ()
 
 
 class _Closing(NamedTuple):
-    """What can end a value: its closer (or an argument that begins, if ``closer`` is not found), and the whitespace
-    before it.
-    """
+    """What can end a value: its closer, or an argument that begins; and the whitespace that frames it."""
 
     scan: Scan[str]
     closer: str
     pad: str
+
+
+class _End(NamedTuple):
+    """How far a value's text is certain to reach, and where reading goes on behind the value (NO: it goes on)."""
+
+    stop: int
+    after: int = NO
+    repaired: bool = False
 
 
 class ElementReader:
@@ -131,12 +134,11 @@ class ElementReader:
     def __init__(self, body: ElementCall, machine: Machine, name: str, markers: Scan[str]) -> None:
         tool = next((tool for tool in machine.request.tools if tool.name == name), None)
         self.machine = machine
-        self._body = body
-        self._template = body.template
+        self.template = body.template
+        self._rule = body.values
         self._schema = Subschema.of_tool(tool)
-        self._openers = machine.layout.templates(self._template.openers, "")
-        self._markers = markers
-        self._opening = machine.layout.markers((self._template.head,))
+        self._openers = machine.layout.templates(self.template.openers, "")
+        self._followers = (machine.layout.markers((self.template.head,)), markers)
         self._missing = set(declared(tool)) if machine.may_repair else set()
         self._given: set[str] = set()
         self._begun = False
@@ -145,13 +147,29 @@ class ElementReader:
         """Read all arguments, announce the call and pass them on as JSON."""
         while (slots := (yield from self._next())) is not None:
             yield from self._argument(slots)
-        self._emit("}" if self._begun else "{}")
+        self._begin("{")
+        self._emit("}")
         self.machine.complete()
+
+    def _begin(self, json_text: str) -> None:
+        """The first argument, or the end, is there: the call is certain."""
+        if not self._begun:
+            self._begun = True
+            self.machine.begin()
+            self._emit(json_text)
+
+    def _emit(self, json_text: str) -> None:
+        """More of the arguments, in which all that was read so far is."""
+        self.machine.arguments(json_text)
+        self.machine.trail = []
 
     # -- what comes next
 
     def _next(self) -> Reading[Slots | None]:
-        """Read the next argument's opener. None: the arguments end here."""
+        """Read the opener of the next argument, and keep its text until the value is passed on.
+
+        Returns its slots; None where the arguments end.
+        """
         machine = self.machine
         while True:
             yield from machine.skip()
@@ -159,74 +177,58 @@ class ElementReader:
             if found is None:
                 return None
             if found.end >= 0:
-                machine.trail = [*(machine.trail or ()), machine.slice(found.end)]
-                return found.slots
+                opener = machine.slice(found.end)
+                self._begin("{")
+                machine.trail = [opener]
+                return dict(found.slots)
             if found.end == NO:
                 raise Stopped if self._begun else Failed
             yield from machine.more()
 
     def _here(self, text: str, at: int) -> Filled | None:
-        """The opener at ``at``; None where a marker stands that ends the call."""
+        """The opener at ``at``; None where the arguments end."""
         machine = self.machine
         if at == len(text):
             return None if machine.eof and self._begun and not machine.cut else Filled(PARTIAL, {})
-        ender = self._markers.at(text, at, eof=machine.eof)
-        if ender.end >= 0:
+        marker = self._followers[1].at(text, at, eof=machine.eof)
+        if marker.end >= 0:
             return None
-        opener = self._opener(text, at)
-        half = self._markers.at(text, at, eof=False).end == PARTIAL
-        return Filled(PARTIAL, {}) if half else opener
+        half = self._followers[1].at(text, at, eof=False)
+        return Filled(PARTIAL, {}) if half.end == PARTIAL else self._opener(text, at)
 
     def _opener(self, text: str, at: int) -> Filled:
-        """The opener of an argument at ``at``, also when only half of it stands at the end of the output."""
-        found = Filled(NO, {})
+        """The opener of an argument at ``at``; half of it at the end of the output is PARTIAL too."""
+        if text.startswith(self.template.closer_head, at):  # it may look like the opener of a key ``/city``
+            return Filled(NO, {})
         for template in self._openers:
             found = template.match(text, at, eof=False)
             if found.end != NO:
                 return found
-        return found
+        return Filled(NO, {})
 
     # -- one argument
 
     def _argument(self, slots: Slots) -> Reading[None]:
-        machine = self.machine
-        key = machine.layout.binding.expand(slots["key"])
-        self._begin()
+        key = self.machine.layout.binding.expand(slots["key"])
         if key in self._given:
-            machine.malformed()
+            self.machine.malformed()
         start = f"{', ' if self._given else ''}{quote(key)}: "
         self._given.add(key)
         self._missing.discard(key)
         yield from self._mark()
         schema = self._schema.property(key) if self._schema else None
-        if not self._body.values.streams(slots, schema):
-            self._emit(start + (yield from self._body.values.held(self, slots, schema)))
-            return
-        self._emit(start + '"')
-        yield from self._string(slots)
-        self._emit('"')
-
-    def _begin(self) -> None:
-        """An argument begins; with the first the call is certain. Until its value is passed on, its text is kept."""
-        machine = self.machine
-        if self._begun:
-            return
-        opener = (machine.trail or [""])[-1]
-        machine.begin()
-        self._begun = True
-        self._emit("{")
-        machine.trail = [opener]
-
-    def _emit(self, json_text: str) -> None:
-        """More of the arguments: all that was read so far is in them."""
-        if not self._begun:
-            self.machine.begin()
-        self.machine.arguments(json_text)
-        self.machine.trail = []
+        if self._rule.streams(slots, schema):
+            self._emit(start + '"')
+            yield from self._string(slots)
+            self._emit('"')
+        else:
+            value = yield from self._rule.held(self, slots, schema)
+            self._emit(start + value)
+            self.machine.rest("".join(slots[name] for name in self._rule.unknown(slots)))
 
     def _mark(self) -> Reading[None]:
         """Read the marker between key and value; models forget it."""
-        machine, mark = self.machine, self._template.mark
+        machine, mark = self.machine, self.template.mark
         if not mark:
             return
         yield from machine.skip()
@@ -246,11 +248,12 @@ class ElementReader:
         """Pass a string on as it comes, and read its closer."""
         machine = self.machine
         closing = yield from self._closing(slots)
+        machine.trail = []
         while True:
             end = self._end(closing)
             if end.stop > machine.at:
                 machine.arguments(escape(machine.layout.binding.expand(machine.slice(end.stop))))
-            if end.after >= 0:
+            if end.after != NO:
                 return self._close(end)
             yield from machine.more()
 
@@ -261,9 +264,31 @@ class ElementReader:
         while True:
             end = self._end(closing)
             pieces.append(machine.take(end.stop))
-            if end.after >= 0:
+            if end.after != NO:
                 self._close(end)
                 return machine.layout.binding.expand("".join(pieces))
+            yield from machine.more()
+
+    def tag(self) -> Reading[tuple[str, str, bool]]:
+        """Read up to the next opener or closer of an element, and it.
+
+        Returns the text before it, its key, and whether it closes. Raises Stopped when it is none.
+        """
+        machine, pieces = self.machine, []
+        closer = self.template.closer
+        scan = machine.layout.markers((self.template.head, self.template.closer_head))
+        while True:
+            hit = scan.find(machine.text, machine.at, eof=machine.eof)
+            pieces.append(machine.take(hit.start))
+            if hit.action is not None:
+                closes = hit.action != self.template.head
+                wanted = (closer,) if closes else self.template.openers
+                found = machine.layout.templates(wanted, "")[0].match(machine.text, machine.at, eof=False)
+                if found.end >= 0:
+                    machine.take(found.end)
+                    return machine.layout.binding.expand("".join(pieces)), found.slots["key"], closes
+                if found.end == NO:
+                    raise Stopped
             yield from machine.more()
 
     def _close(self, end: _End) -> None:
@@ -272,25 +297,28 @@ class ElementReader:
             self.machine.repaired("missing_closer")
 
     def _closing(self, slots: Slots) -> Reading[_Closing]:
-        """Read the whitespace that frames the value. Returns what can end the value."""
-        template, machine = self._template, self.machine
-        pad = template.trail
+        """Read what frames the value on the side of its opener. Returns what can end the value."""
+        template, pad = self.template, self.template.trail
+        closer = template.closed(slots)
         if template.loose:
             pad = _LINE if (yield from self._framed(_LINE)) else ""
         elif template.lead:
             yield from self._framed(template.lead)
-        closer = fill(template.closer_parts, slots)
+        if self._rule.quotes and (yield from self._framed(self._rule.quotes[0])):
+            closer, pad = self._rule.quotes[1] + closer, ""
         wanted = (closer, template.head) if self._missing else (closer,)
-        return _Closing(Scan(((one, one) for one in wanted), exact=machine.layout.exact), closer, pad)
+        layout = self.machine.layout  # it keeps what it compiles, which must not be markers with a model's keys in them
+        scan = scan_of(wanted, exact=layout.exact) if template.keyed else layout.markers(wanted)
+        return _Closing(scan, closer, pad)
 
-    def _framed(self, space: str) -> Reading[bool]:
-        """Read exactly ``space``, if it is there."""
+    def _framed(self, text: str) -> Reading[bool]:
+        """Read exactly ``text``, if it is there."""
         machine = self.machine
-        while not machine.text.startswith(space, machine.at):
-            if machine.eof or not space.startswith(machine.text[machine.at : machine.at + len(space)]):
+        while not machine.text.startswith(text, machine.at):
+            if machine.eof or not text.startswith(machine.text[machine.at : machine.at + len(text)]):
                 return False
             yield
-        machine.take(machine.at + len(space))
+        machine.take(machine.at + len(text))
         return True
 
     def _end(self, closing: _Closing) -> _End:
@@ -302,7 +330,7 @@ class ElementReader:
                 return _End(len(text) if eof else self._unpadded(closing.pad, hit.start))
             closed = hit.action == closing.closer
             verdict = self._followed(text, hit.end) if closed else self._forgotten(text, hit.start)
-            if verdict == PARTIAL and not eof:
+            if verdict == PARTIAL:
                 return _End(self._unpadded(closing.pad, hit.start))
             if verdict != NO:
                 stop = self._unpadded(closing.pad, hit.start)
@@ -310,23 +338,24 @@ class ElementReader:
             start = hit.start + 1
 
     def _unpadded(self, pad: str, stop: int) -> int:
-        """``stop`` less the framing whitespace before it, or less what at the end of the text may become it."""
+        """``stop`` less the framing whitespace before it, and less what at the end of the text may become that."""
         text, at = self.machine.text, self.machine.at
-        shortest = 1 if stop == len(text) else len(pad)
+        shortest = 1 if stop == len(text) else max(len(pad), 1)
         for length in range(len(pad), shortest - 1, -1):
-            if length and text.endswith(pad[:length], at, stop):
+            if text.endswith(pad[:length], at, stop):
                 return stop - length
         return stop
 
     def _followed(self, text: str, at: int) -> int:
-        """Whether behind a closer the format goes on, or the output ends: NO, PARTIAL while that is open."""
+        """Whether behind a closer the format goes on, or the output ends: NO, or PARTIAL while that is open."""
+        eof = self.machine.eof
         at = reach(_GAP, text, at)
-        if at == len(text):
-            return PARTIAL if not self.machine.eof else at
-        found = max(scan.at(text, at, eof=False).end for scan in (self._opening, self._markers))
-        if found < 0 and PARTIAL in (scan.at(text, at, eof=False).end for scan in (self._opening, self._markers)):
-            return PARTIAL
-        return found
+        ends = [0 if eof else PARTIAL]
+        if at < len(text):
+            ends = [scan.at(text, at, eof=False).end for scan in self._followers]
+        if max(ends) >= 0 or (eof and PARTIAL in ends):
+            return at
+        return PARTIAL if PARTIAL in ends else NO
 
     def _forgotten(self, text: str, at: int) -> int:
         """Whether at ``at`` an argument begins that the tool declares and that is not yet given."""
@@ -336,7 +365,49 @@ class ElementReader:
         return found.end if found.slots["key"] in self._missing else NO
 
 
-def declared(tool: Tool | None) -> Iterable[str]:
-    """The parameters that a tool names."""
-    properties = (tool.parameters or {}).get("properties") if tool else None
-    return properties if isinstance(properties, Mapping) else ()
+class _Writer:
+    """Writes the arguments of one call."""
+
+    def __init__(self, body: ElementCall, tool: Tool | None, vary: Rng | None) -> None:
+        self._rule = body.values
+        self._template = body.template
+        self._schema = Subschema.of_tool(tool)
+        self._missing = set(declared(tool))
+        self._vary = vary
+
+    def argument(self, key: str, value: Any) -> str:
+        """One argument. Raises RenderError when it would not be read back."""
+        template, vary = self._template, self._vary
+        self._missing.discard(key)
+        schema = self._schema.property(key) if self._schema else None
+        slots = {"key": key, **self._rule.slots(value)}
+        text = self._rule.write(value, slots, schema, template, vary)
+        lead, trail = self._frame(text)
+        mark = spaced(template.gap, vary) + template.mark if template.mark else ""
+        opener, closer = template.markers(slots, vary)
+        if not self._rule.closes(text + trail, closer) or self._reopened(text):
+            raise RenderError(f"the argument {key!r} cannot be written: the text of a marker in it would end it")
+        return opener + mark + lead + text + trail + closer + spaced(template.tail, vary)
+
+    def _frame(self, text: str) -> tuple[str, str]:
+        """The whitespace before and behind a value."""
+        template = self._template
+        if template.loose:
+            return (_LINE, _LINE) if text.startswith(_LINE) or self._chance() else ("", "")
+        lead = "" if not text.startswith(template.lead) and self._chance() else template.lead
+        trail = "" if not text.endswith(template.trail) and self._chance() else template.trail
+        return lead, trail
+
+    def _chance(self) -> bool:
+        return self._vary is not None and self._vary.random() < 0.3
+
+    def _reopened(self, text: str) -> bool:
+        """Whether an argument that is not yet given seems to begin in a value."""
+        scan, at = scan_of([self._template.head]), 0
+        templates = [Template(parts_of(one)) for one in self._template.openers]
+        while (hit := scan.find(text, at, eof=True)).end >= 0:
+            found = [template.match(text, hit.start, eof=True) for template in templates]
+            if any(one.end >= 0 and one.slots["key"] in self._missing for one in found):
+                return True
+            at = hit.start + 1
+        return False

@@ -283,10 +283,12 @@ class Machine(Cursor):
         if (yield from self.match((dialect.separator,))):
             return True
         if "" in dialect.call.open:
-            return self.text.startswith(dialect.body.first, self.at)
-        if (yield from self.match(dialect.call.open, take=False)):
+            if self.text.startswith(dialect.body.first, self.at) and self.at < len(self.text):
+                return True
+        elif (yield from self.match(dialect.call.open, take=False)):
             return True
-        self._inside = dialect
+        else:
+            self._inside = dialect
         self._out.say(self._give_back())
         return False
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolglot.formats.cursor import Cursor, Cut, Failed, Reading
 from toolglot.formats.markers import MAX_GAP, WHITESPACE, reach
 from toolglot.formats.structure import Level, Put, Structure
-from toolglot.formats.synthesis import Collected, Sink, quote
+from toolglot.formats.synthesis import Collected, quote
 
 if TYPE_CHECKING:
     from toolglot.formats.bare_value import Subschema
@@ -67,6 +67,11 @@ def scalar(word: str) -> str | None:
     return CONSTANTS.get(word) or number(word)
 
 
+def is_keyword(text: str) -> bool:
+    """Whether a text is read as the keyword of an argument."""
+    return 0 < len(text) < MAX_KEY and bool(_KEYWORD.fullmatch(text))
+
+
 class WholeText(Cursor):
     """A text of which no more comes."""
 
@@ -93,14 +98,9 @@ def literal(text: str) -> str | None:
 
 
 class PythonReader(Structure):
-    """Reads Python containers. ``lenient``: a quote that cannot end its string is data.
-
-    A string where the schema takes anything but strings is read as a bare value of the type that it takes.
+    """Reads Python containers. A string where the schema takes anything but strings is read as a bare value of the type
+    that it takes.
     """
-
-    def __init__(self, cursor: Cursor, sink: Sink, *, lenient: bool) -> None:
-        super().__init__(cursor, sink)
-        self.lenient = lenient
 
     def call(self, schema: Subschema | None) -> Reading[None]:
         """Read keyword arguments and the parenthesis behind them."""
@@ -144,11 +144,11 @@ class PythonReader(Structure):
         if end == cursor.at:
             raise self.sink.wrong()
         key = self.sink.expand(cursor.take(end))
-        yield from self._sign("=")
+        yield from self.sign("=")
         yield from self._value(level, self.keyed(level, key), level.member(key))
 
     def _member(self, level: Level, key: str) -> Reading[None]:
-        yield from self._sign(":")
+        yield from self.sign(":")
         yield from self._value(level, f"{level.lead}{quote(key)}: ", level.member(key))
 
     def _first(self, level: Level) -> Reading[None]:
@@ -160,11 +160,6 @@ class PythonReader(Structure):
         else:
             level.kind, level.lead = "set", level.lead + "["
             self.scalar(level, level.lead, json_text)
-
-    def _sign(self, sign: str) -> Reading[None]:
-        if (yield from self.next()) != sign:
-            raise self.sink.wrong()
-        self.cursor.take(self.cursor.at + 1)
 
     def _value(self, level: Level, lead: str, schema: Subschema | None) -> Reading[None]:
         opener = yield from self.next()
@@ -204,7 +199,7 @@ class PythonReader(Structure):
         cursor = self.cursor
         pieces, length = [], 0
         while True:
-            pieces.append(cursor.take(reach(_WORD, cursor.text, cursor.at)))
+            pieces.append(cursor.take(reach(_WORD, cursor.text, cursor.at, cursor.at + MAX_WORD + 1 - length)))
             length += len(pieces[-1])
             if length > MAX_WORD:
                 raise self.sink.wrong()
@@ -221,7 +216,7 @@ class PythonReader(Structure):
 class PythonString:
     """Reads a string whose prefix has been read. ``followers``: what may stand behind it."""
 
-    def __init__(self, reader: PythonReader, prefix: str, followers: str) -> None:
+    def __init__(self, reader: Structure, prefix: str, followers: str) -> None:
         self._reader = reader
         self._cursor = reader.cursor
         self._raw = "r" in prefix.lower()
@@ -233,11 +228,17 @@ class PythonString:
     def read(self, put: Put) -> Reading[None]:
         """Read it to its end, into ``put`` as it comes."""
         yield from self._open()
+        cursor = self._cursor
         plain = _PLAIN[self._mark, self._formatted]
-        self._advance(plain, put)
-        while not self._closed:
+        while True:
+            end = reach(plain, cursor.text, cursor.at)
+            if end < len(cursor.text):
+                self._advance(plain, end, put)
+            elif end > cursor.at:
+                put(self._reader.sink.expand(cursor.take(end)))
+            if self._closed:
+                return
             yield from self._reader.wait()
-            self._advance(plain, put)
 
     def _open(self) -> Reading[None]:
         cursor = self._cursor
@@ -247,20 +248,22 @@ class PythonString:
         self._quote = self._mark * (3 if cursor.text.startswith(self._mark * 3, cursor.at) else 1)
         cursor.take(cursor.at + len(self._quote))
 
-    def _advance(self, plain: re.Pattern[str], put: Put) -> None:
-        """Pass on what has arrived of it."""
-        text, at = self._cursor.text, self._cursor.at
-        pieces: list[str] = []
-        while at < len(text) and not self._closed:
-            end = reach(plain, text, at)
-            if end > at:
-                pieces.append(self._reader.sink.expand(text[at:end]))
-            at = end
-            if end == len(text) or (at := self._special(text, end, pieces)) == end:
+    def _advance(self, plain: re.Pattern[str], at: int, put: Put) -> None:
+        """Pass on what has arrived of it; at ``at`` stands the first character that means something."""
+        text, expand = self._cursor.text, self._reader.sink.expand
+        pieces = [expand(text[self._cursor.at : at])]
+        while at < len(text):
+            moved = self._special(text, at, pieces)
+            if moved == at:
                 break
+            at = moved
+            if self._closed:
+                break
+            at = reach(plain, text, moved)
+            pieces.append(expand(text[moved:at]))
         self._cursor.take(at)
-        if pieces:
-            put("".join(pieces))
+        if said := "".join(pieces):
+            put(said)
 
     def _special(self, text: str, at: int, pieces: list[str]) -> int:
         """What a backslash, quote or brace means; where it ends, or ``at`` when more must be known."""
@@ -286,7 +289,7 @@ class PythonString:
             return True
         behind = reach(_GAP, text, end)
         if behind == len(text):
-            return True if self._cursor.eof or behind - end >= MAX_GAP else None
+            return True if self._cursor.eof else None
         # two strings side by side are one in Python: no quote that is data
         closes = text[behind] in self._followers or (behind > end and text[behind] in QUOTES)
         if not closes:
@@ -307,9 +310,9 @@ class PythonString:
         if self._raw and at + 1 < len(text):
             pieces.append(self._reader.sink.expand(text[at : at + 2]))
             return at + 2
-        if _BEGUN.fullmatch(text, at):
-            return at
         found = _ESCAPE.match(text, at)
+        if (found is None or found.end() == len(text)) and _BEGUN.fullmatch(text, at):
+            return at
         said = found and _said(found)
         if found is None or said is None:
             slash = text[at + 1] == "/" and self._mark == '"'  # JSON escapes it; Python knows no such escape
@@ -327,11 +330,11 @@ def _said(found: re.Match[str]) -> str | None:
     """What an escape stands for; None where that is no character."""
     kind = found.lastgroup or ""
     text = found[kind]
+    if kind == "one":
+        return _ONE.get(text, text)
     match kind:
         case "line":
             return ""
-        case "one":
-            return _ONE.get(text, text)
         case "octal":
             return chr(int(text, 8))
         case "name":

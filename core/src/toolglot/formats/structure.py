@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from toolglot.formats.cursor import Cursor, Reading, Stopped
+from toolglot.formats.cursor import Cursor, Cut, Reading, Stopped
 from toolglot.formats.markers import SPACES, WHITESPACE, reach
 from toolglot.formats.synthesis import Sink, escape, quote
 
@@ -42,11 +42,14 @@ class Level:
 
 
 class Structure:
-    """Reads containers; how keys and scalars are written is left to its kinds."""
+    """Reads containers; how keys and scalars are written is left to its kinds. ``lenient``: a quote that cannot end
+    its string is data.
+    """
 
-    def __init__(self, cursor: Cursor, sink: Sink) -> None:
+    def __init__(self, cursor: Cursor, sink: Sink, *, lenient: bool) -> None:
         self.cursor = cursor
         self.sink = sink
+        self.lenient = lenient
         self.levels: list[Level] = []
 
     def read(self) -> Reading[None]:
@@ -73,9 +76,17 @@ class Structure:
         return "]" if level.kind == "array" else "}"
 
     def wait(self) -> Reading[None]:
-        """Wait for more of the output."""
+        """Wait for more of the output. Raises Cut when none comes."""
         self.sink.flush()
-        yield from self.cursor.more()
+        if self.cursor.eof:
+            raise Cut
+        yield
+
+    def sign(self, sign: str) -> Reading[None]:
+        """Read ``sign``, with whitespace before it."""
+        if (yield from self.next()) != sign:
+            raise self.sink.wrong()
+        self.cursor.take(self.cursor.at + 1)
 
     def next(self) -> Reading[str]:
         """Skip whitespace; the character behind it."""
@@ -134,6 +145,7 @@ class Structure:
 
 def guarded(machine: Machine, sink: Synthesis, reading: Reading[None]) -> Reading[None]:
     """Read a call's arguments. Where they stop at a marker that ends the call, what was tried belongs to the call."""
+    before = len(machine.trail or ())
     try:
         yield from reading
     except Stopped:
@@ -143,5 +155,9 @@ def guarded(machine: Machine, sink: Synthesis, reading: Reading[None]) -> Readin
         machine.rest("".join(machine.trail or ()))
         machine.trail = None
         raise machine.wrong() from None
+    except Cut:
+        if not sink.begun:
+            machine.rest("".join((machine.trail or [])[before:]))
+        raise
     finally:
         sink.flush()

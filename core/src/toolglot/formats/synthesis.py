@@ -61,6 +61,7 @@ class Synthesis:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self.expand = machine.layout.binding.expand
         self._begun = False
         self._pieces: list[str] = []
         self._repairs: list[Repair] = []
@@ -72,12 +73,10 @@ class Synthesis:
         self._machine.trail = []
 
     def flush(self) -> None:
-        if self._pieces:
-            self._machine.arguments("".join(self._pieces))
-            self._pieces.clear()
-
-    def expand(self, text: str) -> str:
-        return self._machine.layout.binding.expand(text)
+        pieces = self._pieces
+        if pieces:
+            self._machine.arguments("".join(pieces) if len(pieces) > 1 else pieces[0])
+            pieces.clear()
 
     def repaired(self, repair: Repair) -> None:
         if self._begun:
@@ -86,7 +85,13 @@ class Synthesis:
             self._repairs.append(repair)
 
     def malformed(self) -> None:
-        self._machine.malformed()
+        if not self._machine.layout.exact:  # no grammar of an open object keeps a key from coming twice
+            self._machine.malformed()
+
+    @property
+    def begun(self) -> bool:
+        """Whether the call is announced."""
+        return self._begun
 
     def wrong(self) -> Exception:
         return Stopped() if self._begun else Failed()

@@ -1,31 +1,29 @@
-"""How an argument's text becomes JSON: the rules for values of elements.
+"""How the text of an argument becomes JSON: the rules for the values of elements.
 
-Each rule says which values are strings whose text can be passed on as it comes, what any other text is, and how a value
-is written so that it is read back.
+Each says which values are strings, whose text can be passed on as it comes, what any other text is, and how a value is
+written so that it is read back.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from random import Random as Rng
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from toolglot.errors import RenderError
 from toolglot.formats.bare_value import Subschema, bare_value, string_only
+from toolglot.formats.element_grammar import type_name
+from toolglot.formats.element_template import ElementTemplate, Slots, spaced
 from toolglot.formats.json_text import decode
-from toolglot.formats.synthesis import quote
+from toolglot.formats.markers import scan_of
 
 if TYPE_CHECKING:
     from toolglot.formats.cursor import Reading
     from toolglot.formats.element_call import ElementReader
-
-Slots: TypeAlias = Mapping[str, str]
-"""What the slots of an argument's opener hold."""
-
-_SPACE = ("", "", " ", "\n", "\n\n", "\t ")
+    from toolglot.formats.element_grammar import Branch, ElementGrammar
+    from toolglot.structural_tag import Format
 
 
 class ValueRule(Struct, frozen=True):
@@ -36,6 +34,16 @@ class ValueRule(Struct, frozen=True):
         """The slots that say the type; a model may leave them out."""
         return ()
 
+    @property
+    def words(self) -> frozenset[str]:
+        """What these slots may hold, in lower case."""
+        return frozenset()
+
+    @property
+    def quotes(self) -> tuple[str, str] | None:
+        """What may stand around a value's text so that it can hold anything else."""
+        return None
+
     def streams(self, slots: Slots, schema: Subschema | None) -> bool:
         """Whether the value is a string for certain, whatever its text."""
         raise NotImplementedError
@@ -44,37 +52,74 @@ class ValueRule(Struct, frozen=True):
         """The JSON of a whole value that does not stream."""
         raise NotImplementedError
 
-    def held(self, reader: ElementReader, slots: Slots, schema: Subschema | None) -> Reading[str]:
-        """Read a value that does not stream, with its closer. Returns its JSON."""
-        text = yield from reader.text(slots)
-        return self.judge(text, slots, schema)
+    def unknown(self, slots: Slots) -> list[str]:
+        """The slots that hold something else, which says nothing of the type."""
+        return [name for name in self.attributes if name in slots and slots[name].strip().lower() not in self.words]
 
-    def write(self, value: Any, text: str, schema: Subschema | None, vary: Rng | None) -> tuple[Slots, str]:
-        """The slots and the text of a value; ``text`` is its JSON.
+    def held(self, reader: ElementReader, slots: Slots, schema: Subschema | None) -> Reading[str]:
+        """Read a value that does not stream, and its closer. Returns its JSON."""
+        return self.judge((yield from reader.text(slots)), slots, schema)
+
+    def slots(self, value: Any) -> Slots:  # noqa: ARG002  # for those with attributes
+        """What the attributes say of a decoded value."""
+        return {}
+
+    def write(
+        self,
+        value: Any,
+        slots: Slots,
+        schema: Subschema | None,
+        template: ElementTemplate,  # noqa: ARG002  # for those that write elements
+        vary: Rng | None,
+    ) -> str:
+        """The text of a decoded value.
 
         Raises:
             RenderError: it would be read as another value.
         """
+        plain = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if not self._says(plain, value, slots, schema):
+            raise RenderError(f"the value {plain[:80]!r} cannot be written: it would be read as one of another type")
+        if vary is None or isinstance(value, str):
+            return self._quoted(plain)
+        other = vary.choice((plain, str(value), json.dumps(value), json.dumps(value, indent=1)))
+        other = spaced("", vary) + other + spaced("", vary)
+        return other if self._says(other, value, slots, schema) else plain
+
+    def closes(self, text: str, closer: str) -> bool:
+        """Whether a value written as ``text`` ends with the ``closer`` behind it, and not before."""
+        hit = scan_of([closer]).find(text + closer, 0, eof=True)
+        return hit.start == len(text)
+
+    def excluded(self, template: ElementTemplate) -> tuple[str, ...]:
+        """What would end a value's text."""
+        return (template.closed({"key": ""}),)
+
+    def forms(self, branches: list[Branch], grammar: ElementGrammar, depth: int) -> list[tuple[Slots, Format]]:
+        """In which forms a value may be written: what the attributes say, and the value. ``depth``: in how many other
+        elements it stands.
+        """
         raise NotImplementedError
 
-    def _read_back(self, text: str, slots: Slots, schema: Subschema | None) -> Any:
-        if self.streams(slots, schema):
-            return text
-        return json.loads(self.judge(text, slots, schema))
+    def _says(self, text: str, value: Any, slots: Slots, schema: Subschema | None) -> bool:
+        found = text if self.streams(slots, schema) else json.loads(self.judge(text, slots, schema))
+        return same(found, value)
 
-    def _varied(self, value: Any, text: str, slots: Slots, schema: Subschema | None, vary: Rng | None) -> str:
-        """``text``, or in its place another that says the same."""
-        if not same(self._read_back(text, slots, schema), value):
-            raise RenderError(f"the value {text[:80]!r} cannot be written: it would be read as one of another type")
-        if vary is None or isinstance(value, str):
-            return text
-        other = vary.choice((text, repr(value), json.dumps(value), json.dumps(value, indent=1)))
-        other = vary.choice(_SPACE) + other + vary.choice(_SPACE)
-        return other if same(self._read_back(other, slots, schema), value) else text
+    def _quoted(self, text: str) -> str:
+        if self.quotes and any(char in text for char in "<&\n"):
+            return text.join(self.quotes)
+        return text
 
 
 class BySchema(ValueRule, frozen=True):
     """The tool's schema decides; where it says nothing, the value is a string."""
+
+    cdata: tuple[str, str] | None = None
+    """What stands around strings that hold markup or several lines, as ``<![CDATA[`` and ``]]>``."""
+
+    @property
+    def quotes(self) -> tuple[str, str] | None:
+        return self.cdata
 
     def streams(self, slots: Slots, schema: Subschema | None) -> bool:  # noqa: ARG002  # other rules need them
         return string_only(schema)
@@ -82,12 +127,21 @@ class BySchema(ValueRule, frozen=True):
     def judge(self, text: str, slots: Slots, schema: Subschema | None) -> str:  # noqa: ARG002  # as above
         return bare_value(text, schema)
 
-    def write(self, value: Any, text: str, schema: Subschema | None, vary: Rng | None) -> tuple[Slots, str]:
-        return {}, self._varied(value, value if isinstance(value, str) else text, {}, schema, vary)
+    def forms(
+        self,
+        branches: list[Branch],
+        grammar: ElementGrammar,
+        depth: int,  # noqa: ARG002  # values are not nested
+    ) -> list[tuple[Slots, Format]]:
+        free = [branch for branch in branches if branch.free_text][:1]
+        return [
+            ({}, one.text(grammar.excluded) if one.is_string else one.json(grammar.excluded))
+            for one in free or branches
+        ]
 
 
 class ByFlag(ValueRule, frozen=True):
-    """The slot says ``true`` for strings; without it, or with anything else, the value is JSON."""
+    """The slot says ``true`` for strings; where it says anything else, or is missing, the value is JSON."""
 
     slot: str = "text"
 
@@ -95,26 +149,43 @@ class ByFlag(ValueRule, frozen=True):
     def attributes(self) -> tuple[str, ...]:
         return (self.slot,)
 
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(("true", "false"))
+
     def streams(self, slots: Slots, schema: Subschema | None) -> bool:  # noqa: ARG002  # other rules need it
         return slots.get(self.slot, "").strip().lower() == "true"
 
     def judge(self, text: str, slots: Slots, schema: Subschema | None) -> str:  # noqa: ARG002  # as above
         return _json(text) or bare_value(text, schema)
 
-    def write(self, value: Any, text: str, schema: Subschema | None, vary: Rng | None) -> tuple[Slots, str]:
-        raw = isinstance(value, str)
-        slots = {self.slot: "true" if raw else "false"}
-        return slots, self._varied(value, value if raw else text, slots, schema, vary)
+    def slots(self, value: Any) -> Slots:
+        return {self.slot: "true" if isinstance(value, str) else "false"}
+
+    def forms(
+        self,
+        branches: list[Branch],
+        grammar: ElementGrammar,
+        depth: int,  # noqa: ARG002  # values are not nested
+    ) -> list[tuple[Slots, Format]]:
+        found: list[tuple[Slots, Format]] = []
+        found += [({self.slot: "true"}, one.text(grammar.excluded)) for one in branches if one.is_string]
+        found += [({self.slot: "false"}, one.json(grammar.excluded)) for one in branches if one.is_other]
+        return found
 
 
 class ByType(ValueRule, frozen=True):
-    """The slot names the JSON type; without it the tool's schema decides."""
+    """The slot names the JSON type; where it is missing, the tool's schema decides."""
 
     slot: str = "type"
 
     @property
     def attributes(self) -> tuple[str, ...]:
         return (self.slot,)
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(("string", "number", "integer", "boolean", "null", "array", "object"))
 
     def streams(self, slots: Slots, schema: Subschema | None) -> bool:
         kind = slots.get(self.slot)
@@ -123,9 +194,20 @@ class ByType(ValueRule, frozen=True):
     def judge(self, text: str, slots: Slots, schema: Subschema | None) -> str:
         return (_json(text) if self.slot in slots else None) or bare_value(text, schema)
 
-    def write(self, value: Any, text: str, schema: Subschema | None, vary: Rng | None) -> tuple[Slots, str]:
-        slots = {self.slot: type_name(value)}
-        return slots, self._varied(value, value if isinstance(value, str) else text, slots, schema, vary)
+    def slots(self, value: Any) -> Slots:
+        return {self.slot: type_name(value)}
+
+    def forms(
+        self,
+        branches: list[Branch],
+        grammar: ElementGrammar,
+        depth: int,  # noqa: ARG002  # values are not nested
+    ) -> list[tuple[Slots, Format]]:
+        found: list[tuple[Slots, Format]] = []
+        found += [({self.slot: "string"}, one.text(grammar.excluded)) for one in branches if one.is_string]
+        for one in (part for branch in branches for part in branch.typed):
+            found.append(({self.slot: "number" if one.kind == "integer" else one.kind}, one.json(grammar.excluded)))
+        return found
 
 
 def _json(text: str) -> str | None:
@@ -137,25 +219,6 @@ def _json(text: str) -> str | None:
     return text.strip()
 
 
-def type_name(value: Any) -> str:
-    """JSON's name for the type of a decoded value; all numbers are ``number``."""
-    match value:
-        case bool():
-            return "boolean"
-        case None:
-            return "null"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-    return "object"
-
-
 def same(one: Any, other: Any) -> bool:
     """Whether two decoded values are one JSON value: ``1`` is not ``true``, and not ``1.0``."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-__all__ = ["ByFlag", "BySchema", "ByType", "Slots", "ValueRule", "quote", "same", "type_name"]
