@@ -94,6 +94,17 @@ async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, m
     assert await asyncio.gather(*(collect(small, prompt, 60) for prompt in PROMPTS)) == expected
 
 
+async def test_the_longest_request_fits_where_memory_is_the_limit(checkpoint, serve, collect, monkeypatch):
+    monkeypatch.setattr(local, "memory_for_cache", lambda device: 103 * 256)  # 103 tokens: not a whole number of pages
+    engine = await serve(checkpoint)
+
+    length = engine.info.max_model_len
+    tokens, finish = await asyncio.wait_for(collect(engine, [1, 2, 3], length - 3), 60)
+
+    assert length <= 103
+    assert (len(tokens), finish) == (length - 3, "length")
+
+
 async def test_a_stop_token_ends_the_output_and_is_not_in_it(checkpoint, serve, collect):
     tokens, _ = await collect(await serve(checkpoint), [1, 2, 3], 20)
     stop = tokens[5]

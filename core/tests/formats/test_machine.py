@@ -287,3 +287,38 @@ def test_ids():
     counted = read(parser_of(framed, ids=TemplateIds("functions.{name}:{index}")), text, earlier_calls=2)
     assert counted.tool_calls[0].id == "functions.f:2"
     assert read(parser_of(framed), text).tool_calls[0].id.startswith("call_")
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        (r"{\"a\": \"\q\", \"b\": \"\u00e9\ud83d\ude00\"}", r'{"a": "\q", "b": "é😀"}'),
+        (r"{\"a\": \"\u00zz\"}", r'{"a": "\u00zz"}'),
+    ],
+)
+def test_a_bad_escape_in_a_string_of_arguments_stays_as_it_is_written(written, arguments):
+    call = read(parser_of(TAGGED), f'<call>{{"name": "f", "arguments": "{written}"}}</call>').tool_calls[0]
+
+    assert (call.arguments, call.outcome) == (arguments, "malformed")
+
+
+@pytest.mark.parametrize("length", [254, 255, 256, 257, 258, 300])
+def test_the_longest_names_keys_and_scalars_do_not_depend_on_the_pieces(length):
+    parser = parser_of(TAGGED)
+    name, digits = "f" * length, "1" * length
+
+    named = read(parser, f'<call>{{"name": "{name}", "arguments": {{}}}}</call>')
+    keyed = read(parser, f'<call>{{"{name}": 1, "name": "f", "arguments": {{}}}}</call>')
+    number = read(parser, f'<call>{{"x": {digits}, "name": "f", "arguments": {{}}}}</call>')
+    argument = read(parser, f'<call>{{"name": "f", "arguments": {digits}}}</call>')
+
+    fits = length <= 256
+    assert [len(message.tool_calls) for message in (named, keyed, number, argument)] == [fits] * 4
+
+
+def test_a_key_that_breaks_off_is_rest():
+    read_key = read(parser_of(TAGGED), '<call>{"name": "f", "arguments": {}, "KEY" x: 1}</call>').tool_calls[0]
+    exact = read(parser_of(TAGGED), '<call>\n{"name": "f", "arguments": {}, "KEY": "c"}\n</call>', constrained=True)
+
+    assert (read_key.rest, read_key.outcome) == (', "KEY" x: 1}', "malformed")
+    assert exact.tool_calls[0].rest == ', "KEY": "c"}\n'

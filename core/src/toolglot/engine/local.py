@@ -75,10 +75,11 @@ class LocalEngine:
         self._compiler_made = threading.Lock()
         self._loop: Loop | None = None
         self._pool: ThreadPoolExecutor | None = None
-        budget = memory_for_cache(device) // token_bytes(self._model.heads, self._model.dtype)
+        page = self._kernels.page_size
+        budget = memory_for_cache(device) // token_bytes(self._model.heads, self._model.dtype) // page * page
         limits = {**self._model.limits, "the memory for its key-value cache": budget}
         length, length_reason = _length(max_model_len, limits)
-        self._pages = min(budget, max_num_seqs * (length + self._kernels.page_size)) // self._kernels.page_size
+        self._pages = min(budget, max_num_seqs * (length + page)) // page  # at least one sequence of full length
         self.info = ModelInfo(
             name=name,
             max_model_len=length,

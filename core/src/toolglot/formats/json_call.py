@@ -83,7 +83,9 @@ class _Reader:
         key = yield from self._first()
         while key is not None:
             yield from self._member(key)
+            self.machine.tentative()
             key = yield from self._next()
+        self.machine.settle()
         if not self.named:
             raise self.machine.wrong()
         if not self.argued and self.machine.bare:
@@ -125,6 +127,7 @@ class _Reader:
             raise machine.wrong()
         if machine.layout.exact and self.named and key != body.arguments[0]:
             raise machine.wrong()
+        machine.settle()
         if key == body.name and not self.named:
             yield from self._name()
         elif key in body.arguments and not self.argued:

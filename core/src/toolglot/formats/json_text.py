@@ -38,6 +38,7 @@ _UNFINISHED = re.compile(
 )
 """An escape at the end that may go on: half an escape, or the first of a surrogate pair."""
 
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u....|\\.", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Half a pair, which UTF-8 cannot hold: it stays an escape."""
 
@@ -203,10 +204,15 @@ def read_value(machine: Machine, sink: Sink) -> Reading[Ending]:
 
 
 def read_scalar(machine: Machine) -> Reading[str]:
-    """Read a number, ``true``, ``false``, ``null`` or whatever else stands there up to a delimiter."""
+    """Read a number, ``true``, ``false``, ``null`` or whatever else stands there up to a delimiter.
+
+    Raises what :meth:`Machine.wrong` says when it is longer than MAX_KEY.
+    """
     while True:
-        end = reach(_SCALAR, machine.text, machine.at)
-        if end < len(machine.text) or end - machine.at > MAX_KEY:
+        end = reach(_SCALAR, machine.text, machine.at, machine.at + MAX_KEY + 1)
+        if end - machine.at > MAX_KEY:
+            raise machine.wrong()
+        if end < len(machine.text):
             return machine.take(end)
         yield from machine.more()
 
@@ -220,8 +226,8 @@ def read_key(machine: Machine) -> Reading[str | None]:
         end = reach(_KEY, machine.text, start, start + MAX_KEY)
         if end < len(machine.text) and machine.text[end] == '"':
             return _unquoted(machine.take(end + 1))
-        if end - start >= MAX_KEY - 1 or end < len(machine.text) - 1:
-            return None
+        if end < len(machine.text) and not machine.text.endswith("\\", end):
+            return None  # too long; a lone backslash at the end waits for its partner
         yield from machine.more()
 
 
@@ -269,4 +275,11 @@ def _decoded(text: str) -> str:
     try:
         return str(json.loads(f'"{text}"', strict=False))
     except ValueError:
-        return text  # a bad escape: the arguments will be found malformed, and hold what was written
+        return _ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    try:
+        return str(json.loads(f'"{escape[0]}"'))
+    except ValueError:
+        return escape[0]  # a bad escape stays as it is written: the arguments will be found malformed

@@ -206,6 +206,7 @@ class Machine(Cursor):
             yield from dialect.body.read(self)
             yield from self._closer(dialect)
         except Broken:
+            self.rest(self._give_back())
             yield from self._wreck(dialect)
         except Stopped:
             self.malformed()
@@ -398,6 +399,16 @@ class Machine(Cursor):
     def rest(self, text: str) -> None:
         """Text inside the call's frame that is neither name nor arguments."""
         self._rest.append(text)
+
+    def tentative(self) -> None:
+        """After the announcement: what is read from here on is kept, until it is known what it is."""
+        if self._call is not None:
+            self.trail = []
+
+    def settle(self) -> None:
+        """It is known."""
+        if self._call is not None:
+            self.trail = None
 
     @property
     def may_repair(self) -> bool:
