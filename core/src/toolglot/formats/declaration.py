@@ -42,6 +42,7 @@ class Reasoning(Struct, frozen=True):
     """The channel in which a model thinks."""
 
     fence: Frame = Frame(("<think>\n",), ("\n</think>\n\n",))
+    """As many closers as openers are pairs; otherwise any closer closes."""
     call_ends: bool = False
     """The opener of a call inside ends the reasoning; otherwise it is reasoning text."""
     again: bool = False
@@ -109,9 +110,9 @@ def exactly(form: WireFormat) -> WireFormat:
     """The part of a format that its grammar writes: the first dialect in its canonical spelling."""
     first = form.calls[0]
     section = _canonical(first.section) if first.section else None
-    return replace(
-        form, calls=(replace(first, body=first.body.exactly(), call=_canonical(first.call), section=section),)
-    )
+    calls = (replace(first, body=first.body.exactly(), call=_canonical(first.call), section=section),)
+    reasoning = form.reasoning and replace(form.reasoning, fence=_canonical(form.reasoning.fence))
+    return replace(form, calls=calls, reasoning=reasoning)
 
 
 def _canonical(frame: Frame) -> Frame:

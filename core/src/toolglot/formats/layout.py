@@ -26,7 +26,9 @@ class Opening(NamedTuple):
 
 
 class FenceOpen(NamedTuple):
-    """The marker that opens the reasoning."""
+    """The marker that opens the reasoning, and those that then close it."""
+
+    closers: tuple[str, ...]
 
 
 class FenceClose(NamedTuple):
@@ -94,7 +96,7 @@ class Layout:
     ) -> Scan[Sign]:
         signs = self._openings(anywhere=start) if calls else []
         if fence and self.form.reasoning:
-            signs += [(spelling, FenceOpen()) for spelling in self.form.reasoning.fence.open]
+            signs += _fences(self.form.reasoning.fence)
         if self.form.content:
             signs += [(spelling, Answer()) for spelling in spellings([self.form.content])]
         signs += [(spelling, Late()) for spelling in late]
@@ -104,11 +106,9 @@ class Layout:
         signs += [(spelling, Trailer()) for spelling in self.form.trailer]
         return Scan(signs, exact=self.exact)
 
-    def _thought(self, *, calls: bool) -> Scan[Sign]:
-        reasoning = self.form.reasoning
-        assert reasoning is not None
-        signs: Signs = [(spelling, FenceClose()) for spelling in reasoning.fence.close]
-        if calls and reasoning.call_ends:
+    def _thought(self, *, calls: bool, closers: tuple[str, ...]) -> Scan[Sign]:
+        signs: Signs = [(spelling, FenceClose()) for spelling in closers]
+        if calls and self.form.reasoning and self.form.reasoning.call_ends:
             signs += self._openings(anywhere=False)
         return Scan(signs, exact=False)  # whitespace at the fence is framing, whoever writes it
 
@@ -119,6 +119,14 @@ class Layout:
         parts = [parts_of(spelling) for spelling in wanted]
         stops += "".join(value[0] for one in parts for kind, value in one[1:] if kind == "text")
         return tuple(Template(one, stops, exact=self.exact) for one in parts)
+
+
+def _fences(fence: Frame) -> Signs:
+    paired = len(fence.open) == len(fence.close)
+    return [
+        (spelling, FenceOpen(fence.close[number : number + 1] if paired else fence.close))
+        for number, spelling in enumerate(fence.open)
+    ]
 
 
 def _openings(dialect: Calls, frame: Frame, *, section: bool) -> Signs:

@@ -45,7 +45,9 @@ class Machine(Cursor):
         self._calls = request.calls_allowed
         self._finish: Finish = "stop"
         self._out = Channels(layout.binding)
-        self._fence = layout.form.reasoning is not None  # reasoning may open here
+        reasoning = layout.form.reasoning
+        self._fence = reasoning is not None  # reasoning may open here
+        self._again = reasoning is not None and reasoning.again
         self._late: tuple[str, ...] = ()  # closers of a call that may still come
         self._inside: Calls | None = None  # the dialect whose section is still open
         self._bare = False  # the opener of what is being tried could be ordinary text
@@ -81,8 +83,9 @@ class Machine(Cursor):
 
     def _output(self) -> Reading[None]:
         yield
-        if self.request.reasoning_open and self._fence:
-            yield from self._reasoning()
+        reasoning = self.layout.form.reasoning
+        if self.request.reasoning_open and reasoning:
+            yield from self._reasoning(reasoning.fence.close)
         while (hit := (yield from self._talk(self._prose()))).action is not None:
             yield from self._sign(hit)
         self._out.close()
@@ -101,9 +104,9 @@ class Machine(Cursor):
         match hit.action:
             case Opening() as opening:
                 yield from self._attempt(hit, opening)
-            case FenceOpen() if not self._out.spoken:
+            case FenceOpen(closers) if not self._out.spoken:
                 self._mark(hit.end)
-                yield from self._reasoning()
+                yield from self._reasoning(closers)
             case Late():
                 self._mark(hit.end)
                 self._late = ()
@@ -124,14 +127,12 @@ class Machine(Cursor):
                 return hit
             yield
 
-    def _reasoning(self) -> Reading[None]:
-        reasoning = self.layout.form.reasoning
-        assert reasoning is not None
+    def _reasoning(self, closers: tuple[str, ...]) -> Reading[None]:
         self._fence = False
         yield from self._framing()
         self._out.turn("reasoning")
         while True:
-            hit = yield from self._talk(self.layout.thought(calls=self._calls))
+            hit = yield from self._talk(self.layout.thought(calls=self._calls, closers=closers))
             if hit.action is None:
                 self._out.release()
                 break
@@ -143,7 +144,7 @@ class Machine(Cursor):
             assert isinstance(hit.action, Opening)
             if (yield from self._attempt(hit, hit.action)):
                 break
-        self._fence = reasoning.again
+        self._fence = self._again
 
     def _trailer(self, hit: Hit[Sign]) -> Reading[None]:
         """A spelling of the turn's end is one only where nothing but whitespace follows."""
@@ -444,7 +445,7 @@ class Machine(Cursor):
         self._out.add(CallEnd(call.index, outcome, tuple(call.repairs), rest))
         self._call = None
         self._out.restart(self._behind)
-        self._fence = self.layout.form.reasoning is not None and self.layout.form.reasoning.again
+        self._fence = self._again
 
     def _outcome(self, call: _Open, arguments: str) -> Outcome:
         if call.truncated:

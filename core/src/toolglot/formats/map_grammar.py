@@ -68,7 +68,7 @@ class MapStyle(Style):
 
 
 class _Arguments:
-    """The values of arguments that all stand in quotes: strings as they are, others as JSON."""
+    """Values that stand in quotes wherever their type is known: strings as they are, others as JSON."""
 
     def __init__(self, form: Quoting, root: Mapping[str, Any]) -> None:
         self._quote = ConstString(form.quote)
@@ -77,7 +77,9 @@ class _Arguments:
         self._others = Values(PythonStyle("json", (form.quote,)), root)
 
     def value(self, schema: Any) -> Format | None:
-        types = Subschema(schema, self._root).types or {"string"}
+        types = Subschema(schema, self._root).types
+        if not types:
+            return self._strings.value(schema)
         text = self._strings.value(merged(schema, {"type": ["string"]})) if "string" in types else None
         others = sorted(types - {"string"})
         value = self._others.value(merged(schema, {"type": others})) if others else None

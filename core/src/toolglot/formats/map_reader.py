@@ -21,7 +21,7 @@ MAX_KEY = 256
 """The longest bare key, in characters."""
 
 _CLOSERS = {"{": "}", "[": "]", "(": ")"}
-_KEY = re.compile(r"[^:,{}\[\]\"'\r\n\ud800-\udfff]*+")
+_KEY = re.compile(r"[^:,{}\[\]<\"'\r\n\ud800-\udfff]*+")  # `<` may begin a marker
 _GAP = re.compile(rf"[ \t\r\n]{{0,{MAX_GAP}}}+")
 
 

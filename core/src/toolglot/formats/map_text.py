@@ -36,15 +36,18 @@ class MapWriter:
     def argument(self, key: str, value: str, schema: Subschema | None) -> None:
         """Add one."""
         found = list(tokens(value))
-        text = found[0].text
-        wraps = self._form.quoted == "all" and schema is not None and not schema.string_only
         if found[0].kind == "string":
-            written = self._string(text)
-        elif wraps and self._form.quote not in value and not self._chance(0.2):
-            written = self._quoted(python_text(value, "json", self._vary))
+            written = self._string(found[0].text)
         else:
-            written = self.value(found)
+            written = self._wrapped(value, schema) or self.value(found)
         self._arguments.append(f"{self.key(key)}{self._space()}:{self._space()}{written}{self._space()}")
+
+    def _wrapped(self, value: str, schema: Subschema | None) -> str | None:
+        """A value as JSON in quotes; None where it would be read as a string, or the quote is in it."""
+        if self._form.quoted != "all" or schema is None or schema.string_only or self._chance(0.2):
+            return None
+        text = python_text(value, "json", self._vary if schema.no_string else None)  # `0.` could be a string
+        return None if self._form.quote in text else self._quoted(text)
 
     def value(self, found: Iterable[JsonToken]) -> str:
         """A value in which strings are marked."""

@@ -28,7 +28,7 @@ MAX_NAME = 256
 """The longest name, in characters; it bounds what is held back."""
 
 _SPACE = ("", "", " ", "\n", " \t")
-_NAME = re.compile(r"[^\s()\[\]{}<>=,'\"\x00-\x1f\ud800-\udfff]*+")
+_NAME = re.compile(r"[\w.:/@$-]*+")
 
 
 class PythonCall(Body, frozen=True):
@@ -49,9 +49,9 @@ class PythonCall(Body, frozen=True):
             raise RenderError(f"{call.name!r} cannot be written as the name of a Python function")
         schema = Subschema.of_tool(tool)
         arguments = [self._argument(key, value, schema, vary) for key, value in _ordered(members(call), vary)]
-        written = _spaced(arguments, vary) + ")"
+        written = f"({_spaced(arguments, vary)})"
         require_same(call, _read_back(written, schema))
-        return f"{call.name}({written}"
+        return call.name + written
 
     def grammar(self, tool: Tool) -> Pieces:
         return f"{tool.name}(", keyword_arguments(tool, self.literals), ")"
@@ -66,7 +66,7 @@ class PythonCall(Body, frozen=True):
 
 
 def _name(machine: Machine) -> Reading[str]:
-    """Read a name and its parenthesis. Where it could be ordinary text, it ends where no offered name goes on so."""
+    """Read a name before a parenthesis. Where it could be ordinary text, it fails where no offered name goes on so."""
     offered = [tool.name for tool in machine.request.tools] if machine.bare else None
     while True:
         end = reach(_NAME, machine.text, machine.at, machine.at + MAX_NAME + 1)
@@ -78,8 +78,7 @@ def _name(machine: Machine) -> Reading[str]:
         yield from machine.more()
     if not 0 < len(name) <= MAX_NAME or machine.text[end] != "(":
         raise machine.wrong()
-    machine.take(end + 1)
-    return name
+    return machine.take(end)
 
 
 def _ordered(arguments: dict[str, str], vary: Rng | None) -> list[tuple[str, str]]:

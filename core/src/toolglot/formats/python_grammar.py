@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,15 @@ class PythonStyle(Style):
         self._excludes = excludes
 
     def string(self, keywords: Mapping[str, Any]) -> Format:
+        if self._excludes and not keywords.keys().isdisjoint(("minLength", "maxLength")):
+            return self._measured(keywords)
         return JsonSchema({"type": "string", **keywords}, excludes=self._excludes)
+
+    def _measured(self, keywords: Mapping[str, Any]) -> Format:
+        """A string of some length; XGrammar does not enforce it together with exclusions."""
+        first = re.escape("".join(text[0] for text in self._excludes))
+        least, most = keywords.get("minLength", 0), keywords.get("maxLength", "")
+        return Regex(rf'"[^"\\\x00-\x1f{first}]{{{least},{most}}}"')
 
     def literal(self, value: Any) -> str:
         written = python_text(msgspec.json.encode(value).decode(), self._literals, None)

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
 MAX_KEY = 256
 """The longest keyword, in characters."""
-MAX_WORD = 4096
+MAX_WORD = 512
 """The longest number, in characters."""
 QUOTES = "'\""
+WRONG = -1
+"""Where a string cannot go on."""
 CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
 """Python's and JSON's, in JSON."""
 
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 _KINDS = {"[": "list", "(": "tuple", "{": "brace"}
 _PREFIX = re.compile(r"[rR]?[bBfF]?|[bBfF][rR]|[uU]")
-_WORD = re.compile(r"[^\s,()\[\]{}:='\"#\ud800-\udfff]*+")
+_WORD = re.compile(r"[\w.+-]*+")
 _KEYWORD = re.compile(r"[^\s,()='\"\ud800-\udfff]*+")
 _GAP = re.compile(rf"[ \t\r\n]{{0,{MAX_GAP}}}+")
 _PLAIN = {
@@ -103,7 +105,8 @@ class PythonReader(Structure):
     """
 
     def call(self, schema: Subschema | None) -> Reading[None]:
-        """Read keyword arguments and the parenthesis behind them."""
+        """Read keyword arguments in their parentheses."""
+        yield from self.sign("(")
         self.levels.append(Level(")", "call", "{", schema))
         yield from self.read()
 
@@ -170,7 +173,7 @@ class PythonReader(Structure):
         if not prefix:
             self.scalar(level, lead, self._constant(word))
             return
-        string = PythonString(self, word, "," + level.closer)
+        string = PythonString(self, word, ",)]}")
         if schema is not None and schema.no_string:
             yield from self.typed(level, lead, schema, string.read)
         else:
@@ -252,9 +255,10 @@ class PythonString:
         """Pass on what has arrived of it; at ``at`` stands the first character that means something."""
         text, expand = self._cursor.text, self._reader.sink.expand
         pieces = [expand(text[self._cursor.at : at])]
+        moved = at
         while at < len(text):
             moved = self._special(text, at, pieces)
-            if moved == at:
+            if moved in (at, WRONG):
                 break
             at = moved
             if self._closed:
@@ -264,9 +268,11 @@ class PythonString:
         self._cursor.take(at)
         if said := "".join(pieces):
             put(said)
+        if moved == WRONG:
+            raise self._reader.sink.wrong()
 
     def _special(self, text: str, at: int, pieces: list[str]) -> int:
-        """What a backslash, quote or brace means; where it ends, or ``at`` when more must be known."""
+        """What a backslash, quote or brace means; where it ends, ``at`` when more must be known, or WRONG."""
         if text[at] == "\\":
             return self._backslash(text, at, pieces)
         if text[at] != self._mark:
@@ -302,7 +308,7 @@ class PythonString:
             return at
         doubled = text[at + 1] == text[at]
         if text[at] == "{" and not doubled:
-            raise self._reader.sink.wrong()
+            return WRONG
         pieces.append(text[at])
         return at + 1 + doubled
 

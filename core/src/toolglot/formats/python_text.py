@@ -131,19 +131,19 @@ def varied_string(text: str, rng: Rng, *, prefixes: bool = True) -> str:
     if prefixes and rng.random() < 0.2 and not set(text) & {"\\", mark}:
         return rng.choice("rR") + fence + text + fence
     prefix = rng.choice(("", "", "", "u", "b", "f", "F")) if prefixes else ""
-    pieces = [_char(char, mark, rng) for char in text]
-    if prefix.lower() == "f":
-        pieces = [piece * 2 if piece in ("{", "}") else piece for piece in pieces]
+    braces = "{}" if prefix.lower() == "f" else ""
+    pieces = [_char(char, char * 2 if char in braces else char, mark, rng) for char in text]
     return prefix + fence + "".join(pieces) + fence
 
 
-def _char(char: str, mark: str, rng: Rng) -> str:
+def _char(char: str, plain: str, mark: str, rng: Rng) -> str:
+    """A character as it is (``plain``) or as an escape."""
     if char in ("\\", mark):
         return "\\" + char
     if rng.random() < 0.8:
-        return char
+        return plain
     code = ord(char)
-    choices = [f"\\U{code:08x}", "\\\n" + char, _ALIKE.get(char, char)]
+    choices = [f"\\U{code:08x}", "\\\n" + plain, _ALIKE.get(char, plain)]
     choices += [f"\\u{code:04x}"] if code < 0x10000 else []
     choices += [f"\\x{code:02x}", f"\\{code:03o}"] if code < 0x100 else []
     choices += [f"\\N{{{unicodedata.name(char)}}}"] if unicodedata.name(char, "") else []

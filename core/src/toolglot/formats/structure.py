@@ -130,10 +130,11 @@ class Structure:
         self.scalar(level, lead, schema.value("".join(held)))
 
     def keyed(self, level: Level, key: str) -> str:
-        """The lead of a member."""
-        if key in level.keys:
-            self.sink.malformed()
-        level.keys.add(key)
+        """The lead of a member. An argument of the call may come once; inside, keys may repeat as in JSON."""
+        if len(self.levels) == 1:
+            if key in level.keys:
+                self.sink.malformed()
+            level.keys.add(key)
         return f"{level.lead}{quote(key)}: "
 
     def _close(self, level: Level) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolglot.formats.binding import Binding
 from toolglot.formats.declaration import Calls, Reasoning, WireFormat
 from toolglot.formats.layout import distinct
-from toolglot.formats.markers import GAP
+from toolglot.formats.markers import GAP, Marker
 from toolglot.requests import Named, Request, Tool
 from toolglot.structural_tag import (
     AnyText,
@@ -66,8 +66,11 @@ class _Writer:
 
     @property
     def trigger(self) -> str | Token | None:
-        """The marker that begins calls in free text; None where it could be ordinary text, as ``{`` could."""
-        return self._atoms(_core(self._opener))[0] if distinct(self._opener) else None
+        """The beginning of the marker that begins calls in free text, up to a gap in it.
+
+        None where the marker could be ordinary text, as ``{`` could.
+        """
+        return self._atoms(Marker(self._opener).head)[0] if distinct(self._opener) else None
 
     def no_calls(self) -> Format:
         """Reasoning and free text in which no call can begin."""

@@ -74,16 +74,17 @@ class Template:
         self._begun = re.compile(_begun(pieces), re.DOTALL)
 
     def match(self, text: str, at: int, *, eof: bool) -> Filled:
-        """Match at ``at``; PARTIAL when more text may make it match."""
+        """Match at ``at``; PARTIAL when more text may make it match, also where no more comes."""
         found = self._whole.match(text, at)
-        if found is not None and not (found.end() == len(text) and not eof and self._open_ended):
+        if found is not None and not (found.end() == len(text) and self._goes_on(eof=eof)):
             return Filled(found.end(), self._slots(found))
-        begun = not eof and self._begun.fullmatch(text, at) is not None
+        begun = self._begun.fullmatch(text, at) is not None
         return Filled(PARTIAL if begun else NO, {})
 
-    @property
-    def _open_ended(self) -> bool:
-        return bool(self.parts) and self.parts[-1].kind != "text"
+    def _goes_on(self, *, eof: bool) -> bool:
+        """Whether what matched up to the end of the text may be only a part: a word, and whitespace that may grow."""
+        last = self.parts[-1].kind if self.parts else "text"
+        return last == "word" or (last == "gap" and not eof)
 
     def _slots(self, found: re.Match[str]) -> dict[str, str]:
         slots = {}
