@@ -100,7 +100,11 @@ def test_the_key_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
     assert startup.server_config(arguments()).api_key == "secret"
 
 
-def test_an_empty_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     monkeypatch.setenv("TOOLGLOT_API_KEY", "")
 
-    assert startup.server_config(arguments()).api_key is None
+    assert "--api-key is empty, so anyone could use the server" in refused("serve", "m")
+
+
+def test_a_model_that_was_taken_for_a_name_is_noticed(refused: Refused) -> None:
+    assert "write the model before the flags" in refused("serve", "--served-model-name", "mine", "model.gguf")

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolglot.formats import Calls, Frame, JsonCall, WireFormat
+from toolglot.formats.binding import Binding
 from toolglot.formats.markers import MAX_GAP, NO, PARTIAL, Marker, Scan, scan_of
 
 
@@ -87,3 +89,14 @@ def test_scanning_in_pieces_finds_what_scanning_at_once_finds(words, data):
         whole.append((hit.start, hit.action))
         at = hit.end
     assert found == whole
+
+
+def test_marker_tokens_become_units_wherever_marks_say_so_and_nowhere_else():
+    form = WireFormat((Calls(JsonCall(), call=Frame(("<a>",), ("</a>",))),))
+    binding = Binding(form, {"<a>": 1, "</a>": 2})
+    opener, closer = binding.units["<a>"], binding.units["</a>"]
+
+    assert binding.text("<a>x</a><a>", (), ((0, 1), (4, 2))) == f"{opener}x{closer}<a>"
+    assert binding.text("<a>x", (), ((1, 1), (0, 2), (9, 1), (0, 7))) == "<a>x", "marks that lie are ignored"
+    assert binding.expand(f"{opener}é{closer}") == "<a>é</a>"
+    assert binding.text("\udc00", (), ()) == "\N{REPLACEMENT CHARACTER}", "no text can hold a unit"

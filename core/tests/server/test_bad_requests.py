@@ -7,6 +7,9 @@ import json
 import openai
 import pytest
 
+from toolglot.prompts import PromptRenderer
+from toolglot.server import generation
+
 MESSAGES = [{"role": "user", "content": "Hi"}]
 DEEP = 150
 
@@ -172,6 +175,17 @@ def test_a_prompt_that_is_too_long(served):
     error = served.error(400, messages=[{"role": "user", "content": "x" * 6000}])
     assert (error["param"], error["code"]) == ("messages", "context_length_exceeded")
     assert "6000" in error["message"]
+
+
+def test_messages_that_fit_no_prompt_are_refused_before_they_are_rendered(served, monkeypatch):
+    monkeypatch.setattr(PromptRenderer, "render", None)
+    error = served.error(400, messages=[{"role": "user", "content": "x" * 3_000_000}])
+    assert (error["param"], error["code"]) == ("messages", "context_length_exceeded")
+
+
+def test_too_many_prompts_at_once_are_a_full_queue(served, monkeypatch):
+    monkeypatch.setattr(generation, "_MOST_PREPARING", 0)
+    assert served.error(429, messages=MESSAGES)["code"] == "queue_full"
 
 
 @pytest.mark.parametrize("param", ["max_tokens", "max_completion_tokens"])

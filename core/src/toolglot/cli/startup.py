@@ -53,6 +53,7 @@ def preset(arguments: Namespace) -> None:
 
     if arguments.model is not None:
         return
+    logger.info("no MODEL was given: serving the demo model")
     arguments.enable_auto_tool_choice = True
     for name, value in demo.PRESETS.items():
         if getattr(arguments, name) is None:
@@ -92,7 +93,7 @@ def server_config(arguments: Namespace) -> ServerConfig:
         served_model_names=tuple(arguments.served_model_name),
         host=arguments.host,
         port=arguments.port,
-        api_key=arguments.api_key or None,
+        api_key=arguments.api_key,
         enable_auto_tool_choice=arguments.enable_auto_tool_choice,
         exclude_tools_when_tool_choice_none=arguments.exclude_tools_when_tool_choice_none,
         default_chat_template_kwargs=arguments.default_chat_template_kwargs,

@@ -66,11 +66,13 @@ class Binding:
             text = _UNITS.sub("\N{REPLACEMENT CHARACTER}", text)
         if not marks and not self._texts.keys().isdisjoint(token_ids):
             marks = self._marks(text, token_ids)
-        for offset, number in reversed(marks):
+        pieces, at = [], 0
+        for offset, number in marks:
             literal = self._texts.get(number)
-            if literal is not None and text.startswith(literal, offset):
-                text = text[:offset] + self.units[literal] + text[offset + len(literal) :]
-        return text
+            if literal is not None and offset >= at and text.startswith(literal, offset):
+                pieces += [text[at:offset], self.units[literal]]
+                at = offset + len(literal)
+        return "".join((*pieces, text[at:])) if pieces else text
 
     def expand(self, text: str) -> str:
         """Text with each unit as the token's text again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
@@ -28,6 +29,9 @@ from toolglot.server.sampling import sampling_params, stop_strings
 from toolglot.server.sse import EventStream
 from toolglot.server.tools import check_served, read_choice, read_tools
 
+_LARGE_BODY = 64 * 1024
+"""From how many bytes on a body is decoded in a thread, so that other clients do not wait for it."""
+
 
 class ChatCompletions:
     """Answers chat requests from one generator."""
@@ -43,7 +47,8 @@ class ChatCompletions:
         Raises:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
-        chat = self._read(body)
+        large = len(body) > _LARGE_BODY
+        chat = await asyncio.to_thread(self._read, body) if large else self._read(body)
         generation = await self._generation(chat)
         reply = self._reply(chat, generation.request)
         if chat.stream:

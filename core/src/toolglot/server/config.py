@@ -26,7 +26,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     repair: bool = True
     """Whether safe repairs are made in calls that no grammar constrained."""
     incomplete_calls: Literal["keep", "drop"] = "keep"
-    """Whether calls that the token limit cut are delivered as far as they got. ``drop`` sends each call when it is whole."""
+    """Whether calls that the token limit cut are delivered as far as they got; ``drop`` sends whole calls only."""
     unknown_tools: Literal["call", "content"] = "call"
     """What a call of a tool that was not offered becomes."""
     extensions: bool = True

@@ -15,6 +15,10 @@ from toolglot.server.encoding import encode_json
 logger = logging.getLogger("toolglot.server")
 
 
+TOO_LONG = "context_length_exceeded"
+"""The code of a request that is longer than the model can take."""
+
+
 class ApiError(ToolglotError):
     """An error with its place in HTTP; ``param`` is the request's field at fault, ``code`` a word for programs."""
 

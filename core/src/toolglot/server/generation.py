@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
-from toolglot.errors import EngineError
+from toolglot.errors import EngineError, QueueFullError
 from toolglot.events import Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
-from toolglot.prompts import PromptRenderer
+from toolglot.prompts import Prompt, PromptRenderer
 from toolglot.requests import Output, Request
+from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.plain import PlainText
 from toolglot.server.stops import StopStrings
 from toolglot.tokens import Detokenizer, Piece
+from toolglot.tokens.table import token_table
 from toolglot.vocabulary import special_token_ids
+
+_MOST_PREPARING = 256
+"""How many requests may wait for their prompt."""
 
 
 class Prepared(Struct, frozen=True):
@@ -40,6 +45,8 @@ class Generator:
         self._prompts = prompts
         self._reasons = self.parser.reasons_in(prompts.template)
         self._hidden = special_token_ids(tokenizer) - self.parser.marker_ids
+        self._most_characters = engine.info.max_model_len * max(map(len, token_table(tokenizer).texts))
+        self._preparing = 0
         self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
         self.detokenizer(Request())  # tells now, not at a request, that the tokenizer is of a kind without a reader
 
@@ -60,14 +67,27 @@ class Generator:
 
         Raises:
             RequestError: the template refuses the conversation.
+            ApiError: the conversation is too long for any prompt.
+            QueueFullError: many others are being prepared.
         """
-        request = self.parser.adjust(request)
-        prompt = await asyncio.get_running_loop().run_in_executor(self._renders, self._prompts.render, request)
+        if _characters(request.messages) > self._most_characters:
+            message = f"the messages are more than the {self.info.max_model_len} tokens that the model can take"
+            raise ApiError(400, message, param="messages", code=TOO_LONG)
+        prompt = await self._render(request := self.parser.adjust(request))
         reasoning = self.parser.prompt_reasoning(prompt.text)
         request = replace(
             request, reasoning_open=reasoning == "open", may_reason=self._reasons and reasoning != "closed"
         )
         return Prepared(request, prompt.token_ids)
+
+    async def _render(self, request: Request) -> Prompt:
+        if self._preparing >= _MOST_PREPARING:
+            raise QueueFullError(retry_after=1)
+        self._preparing += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._renders, self._prompts.render, request)
+        finally:
+            self._preparing -= 1
 
     async def begin(self, prepared: Prepared, sampling: SamplingParams, stops: Sequence[str] = ()) -> Generation:
         """Compile the grammar, where there is one. Nothing runs before the generation is iterated.
@@ -170,8 +190,7 @@ class Generation:
         yield detokenizer.finish()
 
     def _submit(self) -> AsyncGenerator[TokenDelta, None]:
-        deltas = self._generator.engine.submit(self._prompt, self._sampling, self._constraint)
-        return cast("AsyncGenerator[TokenDelta, None]", deltas)  # the protocol promises `aclose`
+        return self._generator.engine.submit(self._prompt, self._sampling, self._constraint)
 
 
 def _joined(pieces: Sequence[Piece]) -> Output:
@@ -183,3 +202,12 @@ def _joined(pieces: Sequence[Piece]) -> Output:
         marks += [(length + offset, token) for offset, token in piece.marks]
         length += len(piece.text)
     return Output("".join(piece.text for piece in pieces), tuple(ids), tuple(marks))
+
+
+def _characters(value: Any) -> int:
+    """How much text there is in a JSON value; it is not deep, or it would have been refused."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 0

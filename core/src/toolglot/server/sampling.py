@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from toolglot.engine.protocol import SamplingParams
-from toolglot.server.errors import ApiError
+from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.protocol import ChatRequest
 
 T = TypeVar("T")
-
-TOO_LONG = "context_length_exceeded"
 
 
 def sampling_params(chat: ChatRequest, prompt_tokens: int, max_model_len: int) -> SamplingParams:
