@@ -322,3 +322,14 @@ def test_a_key_that_breaks_off_is_rest():
 
     assert (read_key.rest, read_key.outcome) == (', "KEY" x: 1}', "malformed")
     assert exact.tool_calls[0].rest == ', "KEY": "c"}\n'
+
+
+def test_a_bare_opener_begins_calls_only_where_the_format_says():
+    bare = Calls(JsonCall(), section=Frame(("[",), ("]",)), separator=", ")
+    start, anywhere = parser_of(bare, begins="start"), parser_of(bare)
+    text = f"Sure: [{F}]"
+
+    assert calls(read(start, f"\n[{F}]")) == calls(read(anywhere, text)) == BOTH[:1]
+    assert read(start, text).content == text
+    assert read(start, '[1, {"a": 2}]').content == '[1, {"a": 2}]'
+    assert read(start, '[{"name": "other", "arguments": {}}]').tool_calls == ()

@@ -102,7 +102,7 @@ class Machine(Cursor):
 
     def _sign(self, hit: Hit[Sign]) -> Reading[None]:
         match hit.action:
-            case Opening() as opening:
+            case Opening() as opening if self._may_begin(opening):
                 yield from self._attempt(hit, opening)
             case FenceOpen(closers) if not self._out.spoken:
                 self._mark(hit.end)
@@ -117,6 +117,10 @@ class Machine(Cursor):
                 yield from self._trailer(hit)
             case _:
                 self._out.say(self.slice(hit.end))
+
+    def _may_begin(self, opening: Opening) -> bool:
+        """Whether calls may begin here: text may have been said since the scan for their opener was chosen."""
+        return not opening.bare or self.layout.form.begins == "anywhere" or not self._out.spoken
 
     def _talk(self, scan: Scan[Sign]) -> Reading[Hit[Sign]]:
         """Say what comes, up to a marker (the hit's action) or the end of the output (no action)."""
@@ -336,7 +340,7 @@ class Machine(Cursor):
 
         Returns its slots. Raises Failed or Broken.
         """
-        compiled = self.layout.templates(templates, stops)
+        compiled = self.layout.templates(templates, stops + self.layout.enders.first)
         while True:
             partial = False
             for template in compiled:

@@ -41,7 +41,7 @@ class Map(Struct, frozen=True):
 
     @property
     def first(self) -> str:
-        return "{("
+        return "{(<"  # the last where the call ends without arguments
 
     @property
     def markers(self) -> Iterable[str]:

@@ -163,7 +163,8 @@ class MarkedString:
     def read(self, put: Put) -> Reading[None]:
         """Read it to its end, into ``put`` as it comes."""
         while not self._advance(put):
-            yield from self._reader.wait()
+            self._reader.pause()
+            yield
 
     def _advance(self, put: Put) -> bool:
         """Pass on what has arrived of it; whether that is all."""

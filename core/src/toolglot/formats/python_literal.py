@@ -37,12 +37,13 @@ _PLAIN = {
     for formatted in (False, True)
 }
 _ESCAPE = re.compile(
-    r"\\(?:(?P<one>[\\'\"abfnrtv])|(?P<line>\r?\n|\r)|(?P<octal>[0-7]{1,3})|x(?P<x>[0-9a-fA-F]{2})"
+    r"\\(?:(?P<line>\r?\n|\r)|(?P<octal>[0-7]{1,3})|x(?P<x>[0-9a-fA-F]{2})"
     r"|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|N\{(?P<name>[^{}\n'\"]{1,100})\})"
 )
 _BEGUN = re.compile(r"\\(?:\r|[0-7]{1,2}|x[0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|N(?:\{[^{}\n'\"]{0,100})?)?")
 """The beginning of an escape, or an escape that may go on."""
-_ONE = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_SHORT = dict(zip("abfnrtv\n\\'\"", ("\a", "\b", "\f", "\n", "\r", "\t", "\v", "", "\\", "'", '"'), strict=True))
+"""Escapes of one character; a newline is left out."""
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _BASED = re.compile(r"[+-]?0(?:[xX](?:_?[0-9a-fA-F])++|[oO](?:_?[0-7])++|[bB](?:_?[01])++)")
 _DECIMAL = re.compile(r"([+-]?)([0-9][0-9_]*+)?(?:(\.)([0-9][0-9_]*+)?)?(?:[eE]([+-]?[0-9]++))?")
@@ -241,7 +242,8 @@ class PythonString:
                 put(self._reader.sink.expand(cursor.take(end)))
             if self._closed:
                 return
-            yield from self._reader.wait()
+            self._reader.pause()
+            yield
 
     def _open(self) -> Reading[None]:
         cursor = self._cursor
@@ -313,8 +315,13 @@ class PythonString:
         return at + 1 + doubled
 
     def _backslash(self, text: str, at: int, pieces: list[str]) -> int:
-        if self._raw and at + 1 < len(text):
+        if at + 1 == len(text):
+            return at
+        if self._raw:
             pieces.append(self._reader.sink.expand(text[at : at + 2]))
+            return at + 2
+        if (short := _SHORT.get(text[at + 1])) is not None:
+            pieces.append(short)
             return at + 2
         found = _ESCAPE.match(text, at)
         if (found is None or found.end() == len(text)) and _BEGUN.fullmatch(text, at):
@@ -336,8 +343,6 @@ def _said(found: re.Match[str]) -> str | None:
     """What an escape stands for; None where that is no character."""
     kind = found.lastgroup or ""
     text = found[kind]
-    if kind == "one":
-        return _ONE.get(text, text)
     match kind:
         case "line":
             return ""

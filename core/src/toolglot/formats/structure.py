@@ -77,10 +77,14 @@ class Structure:
 
     def wait(self) -> Reading[None]:
         """Wait for more of the output. Raises Cut when none comes."""
+        self.pause()
+        yield
+
+    def pause(self) -> None:
+        """Make ready to wait, as strings do for themselves. Raises Cut when no more comes."""
         self.sink.flush()
         if self.cursor.eof:
             raise Cut
-        yield
 
     def sign(self, sign: str) -> Reading[None]:
         """Read ``sign``, with whitespace before it."""

@@ -1,8 +1,8 @@
 """Llama 3.1, 3.2, 3.3 and 4 (``llama3_json``, ``llama4_json``, ``llama4_pythonic``).
 
 The JSON parsers read bare objects, joined by ``; `` or back to back, with or without ``<|python_tag|>`` before them;
-checked against the chat templates of Llama 3.1, 3.2 and 3.3, and vLLM's for Llama 4. ``llama4_pythonic`` reads a list of
-Python calls; the template known for it puts every value in double quotes, so types come from the tool's schema.
+checked against the chat templates of Llama 3.1, 3.2 and 3.3, and vLLM's for Llama 4. ``llama4_pythonic`` reads a list
+of Python calls; the template known for it puts every value in double quotes, so types come from the tool's schema.
 """
 
 from toolglot.formats import Calls, Frame, JsonCall, PythonCall, WireFormat, WireFormatParser
