@@ -203,7 +203,7 @@ def test_the_reasoning_channel_can_be_another_parsers_or_none():
 
     assert load_parser("hermes", reasoning="qwen3_json").parse(text).reasoning == "hm"
     assert load_parser("hermes", reasoning="none").parse(text).content == text
-    with pytest.raises(PluginError, match="unknown tool call parser 'nothing'"):
+    with pytest.raises(PluginError, match="unknown reasoning parser 'nothing'"):
         load_parser("hermes", reasoning="nothing")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pluggy
 
 from toolglot import hookspecs, plugins
-from toolglot.errors import PluginError, ToolglotError
+from toolglot.errors import PluginError, RequestError, UnknownParserError
 from toolglot.events import (
     ArgumentsDelta,
     Call,
@@ -53,7 +53,11 @@ def load_parser(name: str, *, tokenizer: Any = None, reasoning: str | None = Non
 def _reasoning(name: str) -> Any:
     if name == "none":
         return None
-    form = getattr(plugins.load(name)[0], "form", None)
+    try:
+        form = getattr(plugins.load(name)[0], "form", None)
+    except UnknownParserError as error:
+        known = ", ".join(error.known)
+        raise PluginError(f"unknown reasoning parser {name!r} (installed: {known}; or none)") from None
     if form is None or form.reasoning is None:
         raise PluginError(f"parser {name!r} declares no reasoning; use one that does, or 'none'")
     return form.reasoning
@@ -129,8 +133,6 @@ class Parser:
         """As :meth:`parse`, for a request."""
         try:
             message: Message = self._whole(output, request)
-        except ToolglotError:
-            raise
         except Exception:  # noqa: BLE001  # a plugin's bug must cost no text: all of it is content
             _log.exception("parser %r failed; the output is delivered as content", self.name)
             return Message(content=output.text or None, unparsed=True)
@@ -194,6 +196,8 @@ def _request(
 
 
 def _tools(tools: Iterable[ToolLike]) -> tuple[Tool, ...]:
+    if isinstance(tools, Mapping | str):
+        raise RequestError("`tools` must be a list of tools", param="tools")
     return tuple(Tool.from_openai(tool, f"tools[{number}]") for number, tool in enumerate(tools))
 
 
@@ -225,7 +229,8 @@ class Stream:
     def feed(self, text: str, token_ids: Sequence[int] = (), marks: Sequence[tuple[int, int]] = ()) -> list[Event]:
         """Read a piece, and return what is now certain.
 
-        ``token_ids`` are the piece's tokens; ``marks`` are (offset, token id) of marker tokens in ``text``.
+        ``token_ids`` are the piece's tokens; ``marks`` are (offset, token id) of marker tokens in ``text``, in order.
+        Give ids with every piece or with none: the first piece decides whether markers are tokens or text.
 
         Raises:
             ValueError: the stream is finished.
@@ -233,7 +238,13 @@ class Stream:
         return self._events(Delta(text, tuple(token_ids), tuple(marks)))
 
     def finish(self, finish_reason: Finish = "stop") -> list[Event]:
-        """Say that no more comes, and why; return what was still held back."""
+        """Say that no more comes, and why; return what was still held back.
+
+        Raises:
+            ValueError: the stream is finished, or the reason is none.
+        """
+        if finish_reason not in get_args(Finish):
+            raise ValueError(f"finish_reason is {finish_reason!r}; use one of {', '.join(get_args(Finish))}")
         return self._events(Delta("", finish=finish_reason))
 
     def _events(self, delta: Delta) -> list[Event]:
@@ -249,8 +260,6 @@ class Stream:
     def _parsed(self, delta: Delta) -> list[Event]:
         try:
             events = self._read(delta, self._state, self._request)
-        except ToolglotError:
-            raise
         except Exception:  # noqa: BLE001  # a plugin's bug must cost no text: the rest is content
             _log.exception("parser %r failed; the rest of the output is delivered as content", self._parser.name)
             self._failed = True

@@ -32,6 +32,8 @@ class Tool(Struct, frozen=True):
         """
         if isinstance(value, Tool):
             return value
+        if not isinstance(value, Mapping):
+            raise RequestError(f"a tool must be an object, not {type(value).__name__}", param=at)
         function = _object(value, "function", at)
         name = _text(function, "name", f"{at}.function")
         if not name:
@@ -73,7 +75,7 @@ def tool_choice(value: Any) -> ToolChoice:
         function = _object(value, "function", "tool_choice")
         return Named(_text(function, "name", "tool_choice.function"))
     raise RequestError(
-        f'`tool_choice` is {value!r}; use "auto", "none", "required" or a named function', param="tool_choice"
+        f'`tool_choice` is {str(value)[:80]!r}; use "auto", "none", "required" or a named function', param="tool_choice"
     )
 
 

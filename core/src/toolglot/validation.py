@@ -59,6 +59,11 @@ def _checker(schema: bytes) -> Any:
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(msgspec.json.decode(schema))
+        return jsonschema_rs.validator_for(msgspec.json.decode(schema), retriever=_refuse)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return None
+
+
+def _refuse(uri: str) -> None:
+    """Schemas come from clients: nothing that they refer to is fetched or opened."""
+    raise ValueError(f"the schema refers to {uri}, which is not in it")

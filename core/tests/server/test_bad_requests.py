@@ -199,7 +199,7 @@ def test_a_schema_that_does_not_compile_costs_its_own_request_only(served, weath
     weather["function"] |= {"strict": True}
     weather["function"]["parameters"]["properties"]["city"]["pattern"] = "(("
     error = served.error(400, tools=[weather], tool_choice=choice)
-    assert (error["param"], error["code"]) == ("tools", "invalid_schema")
+    assert (error["param"], error["code"]) == ("tools[0].function.parameters", "invalid_schema")
     assert served.engine.prompts == []
 
 
@@ -284,3 +284,22 @@ class TestBodySize:
         pieces = (b" " * 10_000 for _ in range(1000))
         response = small.http.post("/v1/chat/completions", content=pieces)
         assert response.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("parameters", "param"),
+    [
+        ({"properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}}, "tools[0].function.parameters"),
+        ({"properties": {"a": [{"$ref": "file:///etc/passwd"}]}}, "tools[0].function.parameters"),
+        ({"type": "array", "items": {}}, "tools[0].function.parameters.type"),
+    ],
+)
+def test_schemas_that_leave_themselves_or_are_no_objects(served, parameters, param):
+    assert served.error(400, messages=MESSAGES, tools=[function(parameters=parameters)])["param"] == param
+
+
+def test_a_schema_that_does_not_compile_is_named(served):
+    tools = [function("good"), function("bad", parameters={"type": "object", "properties": {"a": {"type": "wat"}}})]
+    error = served.error(400, messages=MESSAGES, tools=tools, tool_choice="required")
+    assert error["param"] == "tools[1].function.parameters"
+    assert "tool 'bad'" in error["message"]

@@ -159,7 +159,7 @@ def test_a_bad_grammar_costs_its_own_request_only(served, weather):
     bad["function"]["strict"] = True
     bad["function"]["parameters"]["properties"]["city"]["pattern"] = "(("
     served.engine.say(CALL)
-    assert served.error(400, tools=[bad], tool_choice="required")["param"] == "tools"
+    assert served.error(400, tools=[bad], tool_choice="required")["param"] == "tools[0].function.parameters"
     assert served.both(tools=[weather], tool_choice="required").calls == [OSLO]
 
 

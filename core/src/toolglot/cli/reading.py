@@ -104,6 +104,8 @@ def read_json(path: str, what: str) -> Any:
         return json.loads(read_text(path, what))
     except ValueError as error:
         raise UsageError(f"{what} {path}: not JSON: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{what} {path}: nested too deeply") from error
 
 
 def read_text(path: str, what: str) -> str:

@@ -92,9 +92,7 @@ def require_object(call: Call) -> None:
 
 def arguments_schema(tool: Tool) -> dict[str, Any]:
     """The schema of a tool's arguments, which are an object whatever else is said."""
-    schema = dict(tool.parameters or {})
-    schema.setdefault("type", "object")
-    return schema
+    return {**(tool.parameters or {}), "type": "object"}
 
 
 def decode(text: str) -> Any:

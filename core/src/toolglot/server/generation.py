@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
-from toolglot.errors import EngineError, QueueFullError
+from toolglot.errors import EngineError, GrammarError, QueueFullError
 from toolglot.events import Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
 from toolglot.prompts import Prompt, PromptRenderer
@@ -93,12 +93,27 @@ class Generator:
         """Compile the grammar, where there is one. Nothing runs before the generation is iterated.
 
         Raises:
-            GrammarError: a tool's schema cannot be compiled.
+            GrammarError: a tool's schema cannot be compiled; ``param`` is the first such tool's.
         """
         tag = self.parser.constrain(prepared.request)
-        constraint = None if tag is None else await self.engine.compile(tag)
+        try:
+            constraint = None if tag is None else await self.engine.compile(tag)
+        except GrammarError:
+            await self._blame(prepared.request)
+            raise
         request = replace(prepared.request, constrained=tag is not None)
         return Generation(self, Prepared(request, prepared.prompt), sampling, constraint, stops)
+
+    async def _blame(self, request: Request) -> None:
+        """Raise a GrammarError that names the first tool that does not compile on its own."""
+        for number, tool in enumerate(request.tools):
+            tag = self.parser.constrain(replace(request, tools=(tool,), tool_choice="required"))
+            try:
+                if tag is not None:
+                    await self.engine.compile(tag)
+            except GrammarError as error:
+                param = f"tools[{number}].function.parameters"
+                raise GrammarError(f"tool {tool.name!r}: {error}", param=param) from None
 
     def detokenizer(self, request: Request) -> Detokenizer:
         """A new detokenizer for one reply."""

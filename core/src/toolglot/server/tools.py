@@ -78,7 +78,27 @@ def _tool(spec: ToolSpec, at: str) -> Tool:
     if not _NAME.fullmatch(function.name):
         message = f"{function.name[:128]!r} is no name for a tool: use 1 to 128 letters, digits, and any of _ - . : /"
         raise RequestError(message, param=f"{at}.function.name")
+    _refuse_odd_schema(function.parameters or {}, f"{at}.function.parameters")
     return Tool(function.name, function.description, function.parameters, function.strict)
+
+
+def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
+    """Arguments are an object, and a schema is all there is to know of them: nothing that it refers to is fetched."""
+    if schema.get("type", "object") not in ("object", "dict"):
+        raise RequestError(f"the arguments of a function are an object; so must be `{at}`", param=f"{at}.type")
+    left: list[Any] = [schema]
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping):
+            reference = value.get("$ref")
+            if isinstance(reference, str) and not reference.startswith("#"):
+                message = (
+                    f"`$ref` {reference[:80]!r} leaves the schema; only references within it (`#/…`) are followed"
+                )
+                raise RequestError(message, param=at)
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
 
 
 def _refuse_duplicates(tools: Sequence[Tool]) -> None:
