@@ -365,10 +365,10 @@ class Machine(Cursor):
             yield
 
     def supply(self, repair: Repair) -> None:
-        """Announce a call that has no arguments."""
+        """Announce a call that has no arguments; `{}` is supplied where repairs are made."""
         self.begin()
-        self.repaired(repair)
-        self.arguments("{}")
+        if self.repaired(repair):
+            self.arguments("{}")
         self.complete()
 
     def named(self, name: str) -> None:

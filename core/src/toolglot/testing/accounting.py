@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from toolglot.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta
-from toolglot.testing.markers import Markers
+from toolglot.testing.markers import WHITESPACE, Markers, match, matches
 
 _SPACES = re.compile(r"[ \t\r\n]*+")
 
@@ -27,22 +27,22 @@ def texts(events: Iterable[Event]) -> list[str]:
 
 
 class Account:
-    """Follows what was read through the raw text: all that may be left out are markers, whitespace beside them, and the inside of calls.
+    """Follows what was read through the raw text. Left out may be markers, whitespace beside them, and call syntax.
 
     It tries every way at once: a position is a place in the raw text up to which all is accounted for.
     """
 
-    def __init__(self, raw: str, markers: Markers) -> None:
+    def __init__(self, raw: str, markers: Markers, *, cut: bool = False) -> None:
+        """``cut``: the output ended because of a limit."""
         self._raw = raw
         self._markers = markers
+        self._cut = cut
         self._skips: dict[int, list[int]] = {}
-        for marker in markers.every:
-            for match in re.finditer(re.escape(marker), raw):
-                self._skip(match.start(), match.end())
-        self._stops = sorted(self._skips)
+        self._stops: list[int] = []
 
     def holds(self, events: Sequence[Event], *, reasoning_open: bool = False) -> bool:
         """Whether ``events`` (merged) leave nothing out."""
+        self._leave_out(events)
         places = self._closure({0, _end_of_space(self._raw, 0)} if reasoning_open else {0})
         start = 0
         while start < len(events) and places:
@@ -58,9 +58,33 @@ class Account:
                 start += 1
         return len(self._raw) in places
 
+    def _leave_out(self, events: Sequence[Event]) -> None:
+        """Note the markers outside calls that may be left out, each with the whitespace on both sides.
+
+        An opener that opens nothing is one only at a cut, a closer that comes late only after a call that lacks it.
+        """
+        late = self._markers.sections or any(isinstance(event, CallEnd) and _unclosed(event) for event in events)
+        outside = set(self._markers.every).difference(self._markers.openers, self._markers.closers)
+        spellings = (*outside, *(self._markers.closers if late else ()))
+        found = [*self._markers.found(self._raw, spellings), *self._cut_openers()]
+        for marker in found:
+            self._skip(marker.start(), marker.end())
+        self._stops = sorted(self._skips)
+
+    def _cut_openers(self) -> list[re.Match[str]]:
+        """Openers behind which the output was cut."""
+        openers = self._markers.found(self._raw, self._markers.openers) if self._cut else []
+        behind = len(self._raw)
+        last = []
+        for opener in sorted(openers, key=lambda one: one.end(), reverse=True):
+            if self._raw[opener.end() : behind].strip(WHITESPACE):
+                break
+            behind = opener.start()
+            last.append(opener)
+        return last
+
     def _skip(self, start: int, end: int) -> None:
-        """A marker may be left out, with the whitespace on both sides."""
-        begin = len(self._raw[:start].rstrip(" \t\r\n"))
+        begin = len(self._raw[:start].rstrip(WHITESPACE))
         after = _end_of_space(self._raw, end)
         for place in range(begin, start + 1):
             self._skips.setdefault(place, []).extend(range(end, after + 1))
@@ -107,8 +131,7 @@ class Account:
             ends += starts
         if not ends:
             return set()
-        flagged = end.outcome in ("truncated", "malformed") or "missing_closer" in end.repairs
-        loose = flagged or self._markers.unclosed
+        loose = self._markers.unclosed or _unclosed(end)
         after = range(min(ends), len(self._raw) + 1) if loose else self._closers(min(ends))
         return self._closure(self._framed(set(after)))
 
@@ -120,16 +143,18 @@ class Account:
     def _openers(self, place: int) -> list[int]:
         """Where the inside of a call that begins at ``place`` may begin."""
         place = _end_of_space(self._raw, place)
-        found = [place + len(one) for one in self._markers.openers if self._raw.startswith(one, place)]
-        if self._markers.bare:
-            separators = [one for one in self._markers.separators if self._raw.startswith(one, place)]
-            found += [place, *(place + len(one) for one in separators)]
-        return found
+        spellings = self._markers.openers + (self._markers.separators if self._markers.bare else ())
+        found = [hit.end() for one in spellings if (hit := match(one, self._raw, place))]
+        return [*found, place] if self._markers.bare else found
 
     def _closers(self, start: int) -> list[int]:
         """The ends of all closers from ``start`` on."""
-        found = (re.compile(re.escape(one)).finditer(self._raw, start) for one in self._markers.closers)
-        return [match.end() for matches in found for match in matches]
+        return [hit.end() for one in self._markers.closers for hit in matches(one, self._raw, start)]
+
+
+def _unclosed(end: CallEnd) -> bool:
+    """Whether a call may have ended without its closer."""
+    return end.outcome in ("truncated", "malformed") or "missing_closer" in end.repairs
 
 
 def _end_of_space(text: str, at: int) -> int:

@@ -110,11 +110,9 @@ def expectation(expected: Expected) -> dict[str, Any]:
 
 
 def _call(call: Call, want: ExpectedCall | None) -> tuple[str, str, Outcome | None]:
-    if want is None or isinstance(want.arguments, str):
-        arguments = call.arguments
-    else:
-        arguments = _canonical(call.arguments)
-    return call.name, arguments, call.outcome if want and want.outcome else None
+    text = want is None or isinstance(want.arguments, str)
+    outcome = call.outcome if want and want.outcome else None
+    return call.name, call.arguments if text else _canonical(call.arguments), outcome
 
 
 def _comparable(arguments: dict[str, Any] | str) -> str:

@@ -36,14 +36,14 @@ def cut(sample: Sample, end: int) -> Sample:
     return replace(sample, output=replace(sample.output, text=sample.output.text[:end], finish="length"))
 
 
-def same_at_every_chunking(sample: Sample, label: str = "") -> None:
-    """The whole output, and every way to cut it, read the same."""
+def same_at_every_chunking(sample: Sample, label: str = "", *, most: int = chunking.EVERYWHERE) -> None:
+    """The whole output, and the ways to cut it, read the same. Up to the length ``most`` it is cut everywhere."""
     want = events(sample, ())
     assert reading.without_ids(whole(sample)) == reading.without_ids(reading.added_up(want)), (
         f"{label}: whole and stream differ for {sample.output.text!r}"
     )
     random = Random(len(sample.cuts))  # noqa: S311  # nothing secret
-    for places in chunking.every(sample.cuts, random):
+    for places in chunking.every(sample.cuts, random, most):
         got = events(sample, places)
         assert got == want, f"{label}: cut at {places[:20]} of {sample.output.text!r}"
 
@@ -51,7 +51,7 @@ def same_at_every_chunking(sample: Sample, label: str = "") -> None:
 def accounted(markers: Markers, sample: Sample) -> None:
     """Every character of the output went somewhere, once."""
     found, text = events(sample, ()), sample.output.text
-    account = accounting.Account(text, markers)
+    account = accounting.Account(text, markers, cut=sample.output.finish != "stop")
     opened = sample.request.reasoning_open
     assert account.holds(found, reasoning_open=opened), f"text is lost or made up: {text!r} was read as {found}"
     assert _sentinels(accounting.texts(found)) == _sentinels([text]), f"lost or twice: {text!r} was read as {found}"

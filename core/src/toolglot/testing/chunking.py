@@ -6,21 +6,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 
+from toolglot.events import Finish
 from toolglot.requests import Delta, Output
 
-MAX_TWO_WAY = 2000
-"""Up to this length a text is cut in two at every place; beyond, at as many places."""
+EVERYWHERE = 2000
+"""Up to this length a text that matters is cut in two at every place."""
+_SAMPLE = 40
+"""At how many places other texts are cut in two."""
 _WORDS = re.compile(r"\s*\S{1,6}|\s+")
 _OTHER = 0
 """The id of every token that is no marker, where text comes with tokens."""
 
 
-def with_tokens(text: str, tokens: Mapping[str, int], *, spelled: Sequence[int] = ()) -> Output:
+def with_tokens(
+    text: str, tokens: Mapping[str, int], *, spelled: Sequence[int] = (), finish: Finish = "stop"
+) -> Output:
     """``text`` with each marker that is a token as that token, but for those whose numbers are in ``spelled``."""
     pattern = re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))))
     found = [(match.start(), tokens[match[0]]) for match in pattern.finditer(text)]
     marks = tuple(mark for number, mark in enumerate(found) if number not in spelled)
-    return Output(text, (_OTHER, *(number for _, number in marks)), marks)
+    return Output(text, (_OTHER, *(number for _, number in marks)), marks, finish)
 
 
 def cuts(output: Output, tokens: Mapping[str, int]) -> list[int]:
@@ -45,9 +50,9 @@ def whole(output: Output) -> Delta:
     return next(deltas(output, ()))
 
 
-def two_way(places: Sequence[int], random: Random) -> Iterator[list[int]]:
-    """Every cut in two, or for a long text a sample of them."""
-    chosen = places if len(places) <= MAX_TWO_WAY else random.sample(places, MAX_TWO_WAY)
+def two_way(places: Sequence[int], random: Random, most: int) -> Iterator[list[int]]:
+    """Every cut in two, or a sample where there are more than ``most``."""
+    chosen = places if len(places) <= max(most, _SAMPLE) else random.sample(places, _SAMPLE)
     return ([place] for place in chosen)
 
 
@@ -75,11 +80,11 @@ def of_chunks(chunks: Sequence[str]) -> list[int]:
     return ends
 
 
-def every(places: Sequence[int], random: Random) -> Iterator[list[int]]:
-    """One of each kind: all at once, every fixed size from 1 to 7, random ones, and every cut in two."""
+def every(places: Sequence[int], random: Random, most: int) -> Iterator[list[int]]:
+    """Each kind: all at once, every fixed size from 1 to 7, random sizes, and cuts in two (see :func:`two_way`)."""
     yield []
     for size in range(1, 8):
         yield sized(places, size)
     for _ in range(4):
         yield at_random(places, random)
-    yield from two_way(places, random)
+    yield from two_way(places, random, most)

@@ -17,7 +17,7 @@ def texts(markers: Markers, call: str) -> Iterator[tuple[str, str]]:
     yield "a call in a call", call[: len(call) // 2] + call + call[len(call) // 2 :]
     yield "twice the first half", call[: len(call) // 2] + call
     yield "reversed", call[::-1]
-    for marker in markers.every:
+    for marker in markers.texts:
         yield f"only {marker}", marker
         yield f"{marker} twice", marker + marker + call
         yield f"half {marker}", marker[:-1] + call + marker[1:]
@@ -29,9 +29,10 @@ def floods(markers: Markers, call: str) -> Iterator[tuple[str, str]]:
     """What is repeated without end, each with what it is."""
     for unit in ("<", "{", "[", '"', "\\", " ", "\n", "a", '{"', "}", "]]", "\0", "<a", "\u00e9", '{"a":'):
         yield f"{unit!r}", unit
-    for marker in markers.every:
+    for marker in markers.texts:
         yield marker, marker
-        yield f"half {marker}", marker[:-1]
+        if marker[1:]:
+            yield f"half {marker}", marker[:-1]
         yield f"{marker} and a brace", marker + "{"
         yield f"{marker} and whitespace", marker + " "
     yield "calls", call
@@ -42,6 +43,11 @@ def inside(call: str, flood: str, length: int) -> str:
     """``flood`` in the middle of a call."""
     middle = len(call) // 2
     return call[:middle] + repeated(flood, length) + call[middle:]
+
+
+def after(opener: str, flood: str, length: int) -> str:
+    """``flood`` after an opener."""
+    return opener + repeated(flood, length)
 
 
 def repeated(unit: str, length: int) -> str:

@@ -1,20 +1,23 @@
-"""The markers of a format, as the kit sees them: the literal texts between whitespace and slots."""
+"""The markers of a format, as the kit sees them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 
 from msgspec import Struct
 
 from toolglot.formats import Frame, WireFormat
 
-_BETWEEN = re.compile(r"[ \t\r\n~]+|(?<!\{)\{\w+(?::\w+)?\}(?!\})")
-"""Whitespace and slots: what stands between the literals of a spelling."""
+WHITESPACE = " \t\r\n"
+_OUTER = WHITESPACE + "~"
+_GAP = re.compile(r"[ \t\r\n~]+")
+_SLOT = re.compile(r"(?<!\{)\{\w+(?::\w+)?\}(?!\})")
 
 
 class Markers(Struct, frozen=True):
-    """The markers of one format, the longest first."""
+    """The spellings of one format's markers, without whitespace around them; the longest first."""
 
     every: tuple[str, ...]
     openers: tuple[str, ...]
@@ -24,6 +27,8 @@ class Markers(Struct, frozen=True):
     separators: tuple[str, ...]
     bare: bool
     """A call may begin without an opener: alone, or as a further one of a section."""
+    sections: bool
+    """Calls may stand in a section."""
     unclosed: bool
     """A call may end without a closer."""
 
@@ -38,29 +43,56 @@ class Markers(Struct, frozen=True):
         others = [text for frame in channels for text in (*frame.open, *frame.close)]
         bodies = [text for dialect in form.calls for text in dialect.body.markers]
         return cls(
-            _literals((*opens, *closes, *others, *bodies, *form.trailer)),
-            _literals(opens),
-            _literals(closes),
-            _literals(dialect.separator for dialect in form.calls),
+            _cores((*opens, *closes, *others, *bodies, *form.trailer)),
+            _cores(opens),
+            _cores(closes),
+            _cores(dialect.separator for dialect in form.calls),
             bare=any("" in dialect.call.open or dialect.call.optional for dialect in form.calls),
+            sections=any(dialect.section for dialect in form.calls),
             unclosed=any("" in dialect.call.close or dialect.call.optional for dialect in form.calls),
         )
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """Each marker as the model writes it."""
+        return tuple(canonical(marker) for marker in self.every)
+
+    @property
     def tokens(self) -> tuple[str, ...]:
-        """Those that could each be one token of a vocabulary."""
-        return tuple(marker for marker in self.every if len(marker) > 2 and not marker[0].isalnum())
+        """The literals in them that could each be one token of a vocabulary."""
+        literals = {literal for marker in self.every for literal in _GAP.split(marker)}
+        return tuple(sorted(literal for literal in literals if len(literal) > 2 and not literal[0].isalnum()))
 
-    def count(self, text: str) -> int:
-        """How many markers ``text`` holds."""
-        return sum(text.count(marker) for marker in self.every)
-
-
-def canonical(frame: Frame) -> tuple[str, str]:
-    """The canonical opener and closer of a frame."""
-    return frame.open[0].replace("~", ""), frame.close[0].replace("~", "")
+    def found(self, text: str, spellings: Iterable[str] | None = None) -> list[re.Match[str]]:
+        """Every marker in ``text``, or every one of ``spellings``."""
+        return [match for marker in (self.every if spellings is None else spellings) for match in matches(marker, text)]
 
 
-def _literals(spellings: Iterable[str]) -> tuple[str, ...]:
-    found = {literal for spelling in spellings for literal in _BETWEEN.split(spelling) if literal}
-    return tuple(sorted(found, key=lambda literal: (-len(literal), literal)))
+def canonical(spelling: str) -> str:
+    """A spelling as the model writes it."""
+    return spelling.replace("~", "")
+
+
+def fence(frame: Frame) -> tuple[str, str]:
+    """The opener and the closer of a frame as the model writes them."""
+    return canonical(frame.open[0]), canonical(frame.close[0])
+
+
+def matches(marker: str, text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """Where ``marker`` stands in ``text``, with any whitespace in its gaps."""
+    return _pattern(marker).finditer(text, start)
+
+
+def match(marker: str, text: str, at: int) -> re.Match[str] | None:
+    """``marker`` at one place of ``text``."""
+    return _pattern(marker).match(text, at)
+
+
+@cache
+def _pattern(marker: str) -> re.Pattern[str]:
+    return re.compile(r"[ \t\r\n]*+".join(map(re.escape, _GAP.split(marker))))
+
+
+def _cores(spellings: Iterable[str]) -> tuple[str, ...]:
+    cores = {piece.strip(_OUTER) for spelling in spellings for piece in _SLOT.split(spelling)} - {""}
+    return tuple(sorted(cores, key=lambda core: (-len(core), core)))

@@ -36,43 +36,50 @@ def stream(parser: Parser, request: Request, deltas: Iterable[Delta], finish: Fi
 
 
 def check(events: Sequence[Event]) -> None:
-    """What every sequence of events keeps: no empty delta; each call begins, gets its arguments and ends, one after the other."""
-    calls, open_call = 0, False
+    """What events keep: no delta is empty; each call begins, gets its arguments and ends, one after the other."""
+    calls = 0
+    current: int | None = None
     for event in events:
         match event:
             case ContentDelta(text) | ReasoningDelta(text):
                 assert text, f"empty {event!r}"
-                assert not open_call, f"{event!r} inside a call: {events}"
+                assert current is None, f"{event!r} inside a call: {events}"
             case CallStart(index, number, name):
-                assert not open_call, f"{event!r} inside a call: {events}"
-                assert index == calls, f"{event!r} should have the index {calls}: {events}"
+                assert (current, index) == (None, calls), f"{event!r} out of place: {events}"
                 assert number, f"{event!r} has no id"
                 assert name, f"{event!r} has no name"
-                calls, open_call = calls + 1, True
+                calls, current = calls + 1, index
             case ArgumentsDelta(index, text):
                 assert text, f"empty {event!r}"
-                assert open_call and index == calls - 1, f"{event!r} outside its call: {events}"
+                assert current == index, f"{event!r} outside its call: {events}"
             case CallEnd(index):
-                assert open_call and index == calls - 1, f"{event!r} outside its call: {events}"
-                open_call = False
-    assert not open_call, f"a call has no end: {events}"
+                assert current == index, f"{event!r} outside its call: {events}"
+                current = None
+    assert current is None, f"a call has no end: {events}"
 
 
 def merged(events: Iterable[Event]) -> list[Event]:
     """The events with neighbouring deltas of one kind joined, and without ids: the same for every chunking."""
     result: list[Event] = []
     for event in events:
-        last = result[-1] if result else None
-        match last, event:
-            case (ContentDelta(), ContentDelta()) if last.unparsed == event.unparsed:
-                result[-1] = replace(last, text=last.text + event.text)
-            case (ReasoningDelta(), ReasoningDelta()) | (ArgumentsDelta(), ArgumentsDelta()):
-                result[-1] = replace(last, text=last.text + event.text)
-            case (_, CallStart()):
-                result.append(replace(event, id=""))
-            case _:
-                result.append(event)
+        joined = _joined(result[-1], event) if result else None
+        if joined is not None:
+            result[-1] = joined
+        else:
+            result.append(replace(event, id="") if isinstance(event, CallStart) else event)
     return result
+
+
+def _joined(first: Event, second: Event) -> Event | None:
+    """Two deltas as one, if they are of one kind."""
+    match first, second:
+        case ContentDelta(before, unparsed), ContentDelta(after, same) if unparsed == same:
+            return ContentDelta(before + after, unparsed)
+        case ReasoningDelta(before), ReasoningDelta(after):
+            return ReasoningDelta(before + after)
+        case ArgumentsDelta(index, before), ArgumentsDelta(_, after):
+            return ArgumentsDelta(index, before + after)
+    return None
 
 
 def added_up(events: Iterable[Event]) -> Message:

@@ -9,14 +9,25 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from toolglot.events import Call
+from toolglot.events import Call, Finish
+from toolglot.testing.markers import Markers
 
 NAME = string.ascii_letters + string.digits + "_-."
 SENTINELS = "".join(map(chr, range(0x4E00, 0x4E40)))
 """Characters that stand in no marker and no syntax, so that one can see where each of them went."""
 _SPACE = ("", "", "", " ", "\n", "\n\n  ", "\t", "\r\n")
 _ESCAPES = (r"\n", r"\t", r"\"", r"\\", r"\/", r"\u00e9", r"\u0000", r"\ud83d\ude00", r"\\\"", r"\u005c")
-_NUMBERS = ("0", "-0", "1", "-12.50", "1e5", "2E-3", "123456789012345678901234567890", "0.1000000000000000055511151231257827")
+_NUMBERS = (
+    "0",
+    "-0",
+    "1",
+    "-12.50",
+    "1e5",
+    "2E-3",
+    "1E400",
+    "123456789012345678901234567890",
+    "0.1000000000000000055511151231257827",
+)
 _SCALARS = ("true", "false", "null", '""', "{}", "[]", "{ }", "[\n]")
 _PLAIN = "abcdefgABCDEFG 0123456789.,;:!?-_()'/*#äßéñЖ東京\u00a0\u2028\u200d🚀"
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|\w+|\s+|.', re.DOTALL)
@@ -28,14 +39,14 @@ def names() -> SearchStrategy[str]:
     return st.text(NAME, min_size=1, max_size=20)
 
 
-def json_strings(markers: Sequence[str]) -> SearchStrategy[str]:
+def json_strings(markers: Markers) -> SearchStrategy[str]:
     """JSON strings as text, with escapes, markers and pieces of JSON in them."""
     plain = st.text(_PLAIN + "<>{}[]|`=&$", max_size=8)
-    pieces = st.lists(st.one_of(plain, st.sampled_from(_ESCAPES), _sampled(markers)), max_size=5)
+    pieces = st.lists(st.one_of(plain, st.sampled_from(_ESCAPES), _sampled(markers.texts)), max_size=5)
     return pieces.map(lambda found: '"' + "".join(found) + '"')
 
 
-def json_objects(markers: Sequence[str]) -> SearchStrategy[str]:
+def json_objects(markers: Markers) -> SearchStrategy[str]:
     """JSON objects as text: nested, oddly spaced, with duplicate keys, escapes, big numbers."""
     strings = json_strings(markers)
     space = st.sampled_from(_SPACE)
@@ -58,28 +69,34 @@ def _listed(items: SearchStrategy[str], space: SearchStrategy[str], brackets: st
     return st.builds(join, st.lists(items, max_size=3), space, space)
 
 
-def calls(markers: Sequence[str]) -> SearchStrategy[Call]:
+def calls(markers: Markers) -> SearchStrategy[Call]:
     """Calls of any tools with any arguments."""
     return st.builds(Call, st.just(""), names(), json_objects(markers))
 
 
-def words(markers: Sequence[str]) -> SearchStrategy[str]:
+def words(markers: Markers) -> SearchStrategy[str]:
     """Prose with everything in it that is special somewhere, and halves of markers, but no whole marker."""
-    pieces = st.one_of(st.text(_PLAIN, max_size=12), st.sampled_from(_SPACE), st.text(_SYNTAX, max_size=3), halves(markers))
+    pieces = st.one_of(
+        st.text(_PLAIN, max_size=12), st.sampled_from(_SPACE), st.text(_SYNTAX, max_size=3), halves(markers)
+    )
     text = st.lists(pieces, max_size=5).map("".join)
-    return text.filter(lambda found: not any(marker in found for marker in markers))
+    return text.filter(lambda found: not markers.found(found))
 
 
-def halves(markers: Sequence[str]) -> SearchStrategy[str]:
+def halves(markers: Markers) -> SearchStrategy[str]:
     """Beginnings and ends of markers."""
-    found = {half for marker in markers for at in range(1, len(marker)) for half in (marker[:at], marker[at:])}
+    found = {half for marker in markers.texts for at in range(1, len(marker)) for half in (marker[:at], marker[at:])}
     return _sampled(sorted(found))
 
 
-def mangled(texts: SearchStrategy[str], markers: Sequence[str]) -> SearchStrategy[str]:
-    """Outputs put together from any pieces, and then edited: characters left out, and put in where they should not be."""
+def mangled(texts: SearchStrategy[str], markers: Markers) -> SearchStrategy[str]:
+    """Outputs put together from any pieces, and then edited: characters are left out, or put in somewhere."""
     noise = st.one_of(
-        st.sampled_from(SENTINELS), st.sampled_from(_SPACE), st.sampled_from(_SYNTAX), halves(markers), _sampled(markers)
+        st.sampled_from(SENTINELS),
+        st.sampled_from(_SPACE),
+        st.sampled_from(_SYNTAX),
+        halves(markers),
+        _sampled(markers.texts),
     )
     sliced = st.builds(_sliced, texts, st.integers(0, 60), st.integers(1, 12))
     joined = st.lists(st.one_of(texts, sliced, sliced, noise), min_size=1, max_size=6).map("".join)
@@ -99,6 +116,11 @@ def _edited(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
         at = place % (len(text) + 1)
         text = text[:at] + added + text[at + removed :]
     return text
+
+
+def finishes() -> SearchStrategy[Finish]:
+    """Why an output ended."""
+    return st.sampled_from(("stop", "length"))
 
 
 def _sampled(found: Sequence[str]) -> SearchStrategy[str]:

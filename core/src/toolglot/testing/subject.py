@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec import Struct
 
-from toolglot.events import Call
+from toolglot.events import Call, Finish
 from toolglot.formats import WireFormat
 from toolglot.parser import Parser, load_parser
 from toolglot.requests import Output, Request, Tool
@@ -51,7 +51,9 @@ class Subject:
     @cached_property
     def example(self) -> str:
         """A rendered call."""
-        return self.render(Call("", "get_weather", '{"city": "Oslo", "days": [1, {"h24": true}], "note": "a \\"b\\" c"}'))
+        return self.render(
+            Call("", "get_weather", '{"city": "Oslo", "days": [1, {"h24": true}], "note": "a \\"b\\" c"}')
+        )
 
     @cached_property
     def turns(self) -> SearchStrategy[Turn]:
@@ -69,7 +71,7 @@ class Subject:
         short = [Call("", "get_weather", text) for text in ("{}", '{"city": "Oslo"}', '{"a": [{"b": "\\\\\\""}]}')]
         seeds = st.none() | st.integers(0, 2**32)
         texts = self.turns.map(lambda turn: turn.text) | st.builds(self.render, st.sampled_from(short), seeds)
-        return strategies.mangled(texts, self.markers.every)
+        return strategies.mangled(texts, self.markers)
 
     @cached_property
     def requests(self) -> SearchStrategy[Request]:
@@ -84,14 +86,15 @@ class Subject:
             unknown_tools=st.sampled_from(("call", "content")),
         )
 
-    def sample(self, text: str, request: Request, finish: str = "stop") -> Sample:
+    def sample(self, text: str, request: Request, finish: Finish = "stop") -> Sample:
         """``text`` as text."""
-        output = Output(text, finish=finish)  # type: ignore[arg-type]  # checked where it is used
-        return Sample(self.text, output, request, tuple(range(1, len(text))))
+        return Sample(self.text, Output(text, finish=finish), request, tuple(range(1, len(text))))
 
-    def token_sample(self, text: str, request: Request, *, spelled: Iterable[int] = ()) -> Sample:
+    def token_sample(
+        self, text: str, request: Request, finish: Finish = "stop", *, spelled: Iterable[int] = ()
+    ) -> Sample:
         """``text`` with markers as tokens, but for those whose numbers are in ``spelled``: they are only spelled."""
-        output = chunking.with_tokens(text, self.tokens, spelled=tuple(spelled))
+        output = chunking.with_tokens(text, self.tokens, spelled=tuple(spelled), finish=finish)
         return Sample(self.bound, output, request, tuple(chunking.cuts(output, self.tokens)))
 
 

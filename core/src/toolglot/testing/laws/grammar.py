@@ -1,9 +1,123 @@
-"""L5: what the grammar admits is read, exactly."""
+"""L5: what the grammar admits is read. Every call in it is whole and validates; in free text there is none."""
 
 from __future__ import annotations
 
-from toolglot.testing.laws.suite import Suite
+import importlib
+import importlib.util
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec.structs import replace
+
+from toolglot.events import Call, Message
+from toolglot.parser import load_parser
+from toolglot.requests import Named, Output, Request, Tool
+from toolglot.testing import reading
+from toolglot.testing.laws.suite import Suite, few
+from toolglot.testing.subject import subject
+
+if TYPE_CHECKING:
+    from toolglot.parser import Parser
+    from toolglot.testing.sampling import Sampler
+
+_NEEDED = ("xgrammar", "torch", "tokenizers", "jsonschema")
+_WEATHER = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "unit": {"enum": ["celsius", "°F"]},
+        "days": {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 3},
+    },
+    "required": ["city"],
+    "additionalProperties": False,
+}
+_ADD = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "number"},
+        "b": {"type": "object", "properties": {"c": {"type": ["boolean", "null"]}}},
+    },
+    "required": ["a", "b"],
+    "additionalProperties": False,
+}
+_TOOLS = (
+    Tool("get_weather", None, _WEATHER, strict=True),
+    Tool("add.it", None, _ADD, strict=True),
+    Tool("now", strict=True),
+)
+_REQUESTS: Mapping[str, Request] = {
+    "auto": Request(tools=_TOOLS),
+    "auto, one call": Request(tools=_TOOLS, parallel_tool_calls=False),
+    "auto, reasoning open": Request(tools=_TOOLS, reasoning_open=True),
+    "required": Request(tools=_TOOLS, tool_choice="required"),
+    "required, one call": Request(tools=_TOOLS, tool_choice="required", parallel_tool_calls=False),
+    "required, no reasoning": Request(tools=_TOOLS, tool_choice="required", may_reason=False),
+    "required, reasoning open": Request(tools=_TOOLS, tool_choice="required", reasoning_open=True),
+    "named": Request(tools=_TOOLS, tool_choice=Named("add.it")),
+    "none": Request(tools=_TOOLS, tool_choice="none"),
+}
 
 
 class GrammarIsRead(Suite):
-    """Structural tag, sampled under the mask."""
+    """Outputs that are sampled at random under the grammar."""
+
+    @pytest.mark.parametrize("tokens", [False, True], ids=["text", "tokens"])
+    @pytest.mark.parametrize("request_", _REQUESTS.values(), ids=_REQUESTS)
+    def test_l5_grammar_is_read(self, request_: Request, tokens: bool) -> None:
+        """Whatever is written with the markers as text or as tokens, the exact reader reads."""
+        parser, sampler = _sampling(self.parser, tokens)
+        tag = parser.constrain(request_)
+        if tag is None:
+            pytest.skip("this format does not constrain such a request")
+        request = replace(request_, constrained=True)
+        read = 0
+        for deltas in sampler.outputs(tag, few.max_examples):
+            events = reading.stream(parser, request, deltas, "stop")
+            message = reading.added_up(events)
+            text = "".join(delta.text for delta in deltas)
+            _check(request, message, text)
+            ids = tuple(number for delta in deltas for number in delta.token_ids)
+            whole = parser.read(Output(text, ids), request)
+            assert reading.without_ids(whole) == reading.without_ids(message), text
+            read += 1
+        assert read >= few.max_examples // 2, "most outputs under the grammar come to no end"
+
+
+def _check(request: Request, message: Message, text: str) -> None:
+    calls = message.tool_calls
+    assert not message.unparsed, f"what the grammar admits is not read: {text!r}"
+    for call in calls:
+        _valid(call, text)
+    if request.tool_choice == "none":
+        assert not calls, f"a call in free text: {text!r}"
+    elif request.tool_choice != "auto":
+        assert calls, f"no call in {text!r}"
+        assert message.content is None, text
+    if isinstance(request.tool_choice, Named) or not request.parallel_tool_calls:
+        assert len(calls) <= 1, text
+    if isinstance(request.tool_choice, Named):
+        assert calls[0].name == request.tool_choice.name
+
+
+def _valid(call: Call, text: str) -> None:
+    jsonschema: Any = importlib.import_module("jsonschema")
+    assert (call.outcome, call.repairs, call.rest) == ("ok", (), ""), text
+    (tool,) = (tool for tool in _TOOLS if tool.name == call.name)
+    jsonschema.validate(json.loads(call.arguments), tool.parameters or {"type": "object", "maxProperties": 0})
+
+
+@cache
+def _sampling(name: str, tokens: bool) -> tuple[Parser, Sampler]:
+    """The parser and a sampler for a vocabulary in which its markers are tokens, or text."""
+    missing = [module for module in _NEEDED if importlib.util.find_spec(module) is None]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)} (the extra [grammar], and jsonschema)")
+    from toolglot.testing.sampling import Sampler, vocabulary
+
+    tested = subject(name)
+    texts = (*tested.markers.texts, tested.example, "Hello, what is the weather like? é 東京 🚀\n\n")
+    tokenizer = vocabulary(texts, tested.markers.tokens if tokens else ())
+    return load_parser(name, tokenizer=tokenizer), Sampler(tokenizer, tested.markers.texts)

@@ -1,0 +1,103 @@
+"""The kit sees what is broken, and passes what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from toolglot.plugins import load_file
+from toolglot.testing import FormatSuite, load_cases
+from toolglot.testing.laws.suite import many
+from toolglot.testing.reading import errors_raised
+
+FOLDER = Path(__file__).parent
+load_file(FOLDER / "broken_parsers.py", replace=True)
+LAWS = (
+    "test_l0_cases",
+    "test_l0_markers",
+    "test_l1_l2_turns",
+    "test_l1_l2_mangled",
+    "test_l1_l2_hostile",
+    "test_l3_turns",
+    "test_l3_mangled",
+    "test_l3_untouched",
+    "test_l4_round_trip",
+    "test_l6_little_is_held_back",
+    "test_l6_prose_is_not_held_back",
+    "test_l6_arguments_are_not_held_back",
+    "test_l6_work_is_linear",
+    "test_l6_floods",
+    "test_l7_arguments_as_written",
+    "test_truncated_cases",
+    "test_truncated_turns",
+)
+
+
+def suite(name):
+    return type("Suite", (FormatSuite,), {"parser": name, "cases": FOLDER / "cases" / "broken"})()
+
+
+def holds(law, name):
+    test = getattr(FormatSuite, law)
+    arguments = load_cases(FOLDER / "cases" / "broken") if law in ("test_l0_cases", "test_truncated_cases") else ()
+    try:
+        with errors_raised():
+            (quick(test.hypothesis.inner_test) if hasattr(test, "hypothesis") else test)(suite(name), *arguments)
+    except (AssertionError, ExceptionGroup):
+        return False
+    return True
+
+
+def quick(test):
+    """A random law that does not look for the smallest example."""
+    return settings(many, phases=[Phase.generate])(given(data=st.data())(test))
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_good_parser_passes(law):
+    assert holds(law, "broken_good")
+
+
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        ("marker", "test_l0_cases"),
+        ("marker", "test_l0_markers"),
+        ("forgetful", "test_l0_cases"),
+        ("forgetful", "test_l1_l2_turns"),
+        ("twopaths", "test_l1_l2_mangled"),
+        ("loser", "test_l3_mangled"),
+        ("tidy", "test_l4_round_trip"),
+        ("tidy", "test_l7_arguments_as_written"),
+        ("completer", "test_truncated_cases"),
+        ("completer", "test_truncated_turns"),
+        ("hoarder", "test_l6_little_is_held_back"),
+        ("hoarder", "test_l6_prose_is_not_held_back"),
+        ("hoarder", "test_l6_arguments_are_not_held_back"),
+        ("rereader", "test_l6_work_is_linear"),
+        ("rescanner", "test_l6_floods"),
+        ("raiser", "test_l1_l2_hostile"),
+    ],
+)
+def test_a_broken_parser_fails(name, law):
+    assert not holds(law, f"broken_{name}")
+
+
+def test_a_law_cannot_be_dropped_quietly():
+    with pytest.raises(TypeError, match="test_l3_turns drops a law"):
+        type("Suite", (FormatSuite,), {"test_l3_turns": None})
+
+
+def test_a_law_can_be_excused_with_a_reason():
+    @pytest.mark.xfail(reason="the format cannot say this")
+    def law(self):
+        raise AssertionError
+
+    type("Suite", (FormatSuite,), {"test_l3_turns": law})
+
+
+def test_a_plugin_may_add_tests_of_its_own():
+    type("Suite", (FormatSuite,), {"test_something_else": lambda self: None})
