@@ -106,6 +106,12 @@ def test_text_between_calls_of_a_section_is_content_and_the_section_goes_on():
     assert (message.content, calls(message)) == (" and also Done.", BOTH)
 
 
+def test_a_section_that_is_closed_after_text_is_over():
+    message = read(parser_of(NESTED), f"<all><one>{F}</one> and</all> <one>{G}</one>")
+
+    assert (message.content, calls(message)) == (f" and <one>{G}</one>", BOTH[:1])
+
+
 def test_an_array_ends_where_something_else_stands():
     message = read(parser_of(ARRAY), f"<calls>[{F}, oops]</calls>")
 

@@ -40,7 +40,9 @@ class Answer(NamedTuple):
 
 
 class Late(NamedTuple):
-    """A closing marker that comes late, after text that was no part of the call."""
+    """A closing marker, of a call or of a section, that comes after text that was no part of it."""
+
+    section: bool
 
 
 class Trailer(NamedTuple):
@@ -99,9 +101,9 @@ class Layout:
             signs += _fences(self.form.reasoning.fence)
         if self.form.content:
             signs += [(spelling, Answer()) for spelling in spellings([self.form.content])]
-        signs += [(spelling, Late()) for spelling in late]
+        signs += [(spelling, Late(False)) for spelling in late]
         if inside and inside.section:
-            signs += [(spelling, Late()) for spelling in inside.section.close]
+            signs += [(spelling, Late(True)) for spelling in inside.section.close]
             signs += _openings(inside, inside.call, section=False)
         signs += [(spelling, Trailer()) for spelling in self.form.trailer]
         return Scan(signs, exact=self.exact)

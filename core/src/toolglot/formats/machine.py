@@ -107,9 +107,10 @@ class Machine(Cursor):
             case FenceOpen(closers) if not self._out.spoken:
                 self._mark(hit.end)
                 yield from self._reasoning(closers)
-            case Late():
+            case Late(section):
                 self._mark(hit.end)
                 self._late = ()
+                self._inside = None if section else self._inside
             case Answer():
                 self._mark(hit.end)
                 yield from self._framing()

@@ -92,9 +92,7 @@ def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
         if isinstance(value, Mapping):
             reference = value.get("$ref")
             if isinstance(reference, str) and not reference.startswith("#"):
-                message = (
-                    f"`$ref` {reference[:80]!r} leaves the schema; only references within it (`#/…`) are followed"
-                )
+                message = f"`$ref` {reference[:80]!r} leaves the schema; only references within it (`#/…`) are followed"
                 raise RequestError(message, param=at)
             left += value.values()
         elif isinstance(value, list):
