@@ -19,6 +19,12 @@ register_parser("actions", WireFormatParser(FORMAT))
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_plugin_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plugin files that other tests loaded stay loaded for the life of the process."""
+    monkeypatch.setattr(plugins, "_files", {})
+
+
 @pytest.fixture
 def toolglot(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Runs a command as a new process would: without the plugin files of earlier ones. Returns the exit code."""
