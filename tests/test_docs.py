@@ -112,19 +112,22 @@ def test_every_hook_is_documented_with_its_arguments() -> None:
     ]
 
 
+def word_of(command: ModuleType) -> str:
+    """The command as it is written on the command line."""
+    return command.__name__.rpartition(".")[2].replace("_", "-")
+
+
 def flags(command: ModuleType) -> dict[str, object]:
     """The flags of a command, with their defaults."""
-    word = command.__name__.rpartition(".")[2]
-    parser = argument_parser().parse_known_args([word])[0].parser
+    parser = argument_parser().parse_known_args([word_of(command)])[0].parser
     actions = parser._option_string_actions
     return {flag: action.default for flag, action in actions.items() if flag not in ("-h", "--help")}
 
 
 def section(command: ModuleType) -> str:
     """What docs/cli.md says about a command."""
-    word = command.__name__.rpartition(".")[2]
     sections = re.split(r"^## `toolglot ", (ROOT / "docs/cli.md").read_text(), flags=re.MULTILINE)
-    return next(text for text in sections if re.match(rf"{word}\b", text))
+    return next(text for text in sections if re.match(rf"{word_of(command)}\b", text))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
@@ -150,7 +153,7 @@ def command_lines() -> list[str]:
         for page in PAGES
         for m in re.findall(r"^(?:    \$ |)(?:.* \| )?(toolglot \w.*)$", page.read_text(), re.MULTILINE)
     ]
-    return [line for line in found if line.split()[1] in {c.__name__.rpartition(".")[2] for c in COMMANDS}]
+    return [line for line in found if line.split()[1] in {word_of(command) for command in COMMANDS}]
 
 
 @pytest.mark.parametrize("line", command_lines())

@@ -1,4 +1,4 @@
-"""The command line: ``toolglot serve``, ``parse``, ``render`` and ``parsers``.
+"""The command line: ``toolglot serve``, ``parse``, ``render``, ``parsers``, ``check`` and ``new-plugin``.
 
 argparse only. A command imports what it needs when it runs, so that ``toolglot parse`` works without server and engine.
 """
@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from toolglot.cli import parse, parsers, render, serve
+from toolglot.cli import check, new_plugin, parse, parsers, render, serve
 from toolglot.cli.arguments import ArgumentParser, ShowVersion
 from toolglot.errors import ToolglotError
 
-COMMANDS = (serve, parse, render, parsers)
+COMMANDS = (serve, parse, render, parsers, check, new_plugin)
 EPILOG = """\
 examples:
   toolglot serve                                      serve the demo model on http://127.0.0.1:8000

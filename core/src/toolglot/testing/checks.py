@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from toolglot.events import Event, Message
 from toolglot.testing import accounting, chunking, reading
 from toolglot.testing.markers import Markers
-from toolglot.testing.strategies import SENTINELS
 from toolglot.testing.subject import Sample
+from toolglot.testing.writer import SENTINELS
 
 
 def whole(sample: Sample) -> Message:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, cached_property
+from random import Random
 
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 from msgspec import Struct
 
+from toolglot.errors import RenderError
 from toolglot.events import Call, Finish
 from toolglot.formats import WireFormat
 from toolglot.parser import Parser, load_parser
 from toolglot.requests import Output, Request, Tool
-from toolglot.testing import chunking, strategies
+from toolglot.testing import chunking
 from toolglot.testing.markers import Markers
-from toolglot.testing.turns import Turn, turns
+from toolglot.testing.turns import Turn, turn
+from toolglot.testing.writer import Writer
 
 _FIRST_TOKEN = 1000
+_PATIENCE = 100
+_SHORT = [Call("", "get_weather", text) for text in ("{}", '{"city": "Oslo"}', '{"a": [{"b": "\\\\\\""}]}')]
 
 
 class Sample(Struct, frozen=True):
@@ -55,36 +58,43 @@ class Subject:
             Call("", "get_weather", '{"city": "Oslo", "days": [1, {"h24": true}], "note": "a \\"b\\" c"}')
         )
 
-    @cached_property
-    def turns(self) -> SearchStrategy[Turn]:
-        """Outputs made of known pieces, written in every way that the reader grants."""
-        return turns(self.form, self.render)
+    def writer(self, random: Random, size: int) -> Writer:
+        """Writes random outputs with this format's markers."""
+        return Writer(random, size, self.markers)
 
-    @cached_property
-    def canonical_turns(self) -> SearchStrategy[Turn]:
+    def turn(self, random: Random, size: int) -> Turn:
+        """An output made of known pieces, written in any way that the reader grants."""
+        return self._turn(random, size, lambda: random.getrandbits(32))
+
+    def canonical_turn(self, random: Random, size: int) -> Turn:
         """The same, written canonically."""
-        return turns(self.form, lambda call, _: self.render(call))
+        return self._turn(random, size, lambda: None)
 
-    @cached_property
-    def mangled(self) -> SearchStrategy[str]:
-        """Hostile outputs."""
-        short = [Call("", "get_weather", text) for text in ("{}", '{"city": "Oslo"}', '{"a": [{"b": "\\\\\\""}]}')]
-        seeds = st.none() | st.integers(0, 2**32)
-        texts = self.turns.map(lambda turn: turn.text) | st.builds(self.render, st.sampled_from(short), seeds)
-        return strategies.mangled(texts, self.markers)
+    def call(self, random: Random, size: int) -> Call:
+        """A call that the format can express."""
+        return self._written_call(self.writer(random, size), None)[0]
 
-    @cached_property
-    def requests(self) -> SearchStrategy[Request]:
-        """Requests that differ in all that changes how an output is read."""
-        return st.builds(
-            Request,
-            tools=st.just(offered(["get_weather"])) | st.just(()),
-            tool_choice=st.sampled_from(("auto", "auto", "none")),
-            reasoning_open=st.booleans(),
-            constrained=st.booleans(),
-            repair=st.booleans(),
-            unknown_tools=st.sampled_from(("call", "content")),
-        )
+    def _turn(self, random: Random, size: int, seed: Callable[[], int | None]) -> Turn:
+        writer = self.writer(random, size)
+        return turn(writer, self.form, lambda: self._written_call(writer, seed()))
+
+    def _written_call(self, writer: Writer, seed: int | None) -> tuple[Call, str]:
+        for _ in range(_PATIENCE):
+            call = writer.call()
+            try:
+                return call, self.render(call, seed)
+            except RenderError:
+                continue
+        raise AssertionError(f"the format can express none of {_PATIENCE} random calls")
+
+    def mangled(self, random: Random, size: int) -> str:
+        """A hostile output."""
+        texts = [self.render(call, random.choice((None, random.getrandbits(32)))) for call in _SHORT]
+        return self.writer(random, size).mangled([*texts, self.turn(random, size).text])
+
+    def request(self, random: Random, size: int) -> Request:
+        """A request that differs in all that changes how an output is read."""
+        return self.writer(random, size).request(offered(["get_weather"]))
 
     def sample(self, text: str, request: Request, finish: Finish = "stop") -> Sample:
         """``text`` as text."""

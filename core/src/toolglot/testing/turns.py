@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hypothesis import assume, reject
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 from msgspec import Struct
 
-from toolglot.errors import RenderError
 from toolglot.events import Call
 from toolglot.formats import WireFormat
-from toolglot.testing import strategies
 from toolglot.testing.markers import WHITESPACE, Markers, fence
+from toolglot.testing.writer import Writer
 
 Span = tuple[int, int]
 
@@ -29,31 +25,25 @@ class Turn(Struct, frozen=True):
     reasoning: str
 
 
-def turns(form: WireFormat, render: Callable[[Call, int], str]) -> SearchStrategy[Turn]:
-    """Turns of a format: reasoning, then prose around calls. ``render`` writes a call as a seed chooses."""
+def turn(writer: Writer, form: WireFormat, written_call: Callable[[], tuple[Call, str]]) -> Turn:
+    """A turn of a format: reasoning, then prose around calls; ``written_call`` returns a random one and its text."""
+    while True:
+        found = _turn(writer, form, [written_call() for _ in range(writer.random.randint(0, 3))])
+        if found is not None:
+            return found
+
+
+def _turn(writer: Writer, form: WireFormat, written: Sequence[tuple[Call, str]]) -> Turn | None:
+    """A turn with these calls, unless where two pieces meet there is a marker by chance."""
+    spelled = [text for _, text in written]
+    thought = writer.words() if form.reasoning and writer.random.random() < 0.4 else None
+    thinking = "" if thought is None else _fenced(form, thought)
+    text, spans = _joined(thinking, [writer.words() for _ in range(len(written) + 1)], spelled)
     markers = Markers.of(form)
-    prose = strategies.words(markers)
-    thoughts = st.none() if form.reasoning is None else st.none() | prose
-
-    @st.composite
-    def turn(draw: st.DrawFn) -> Turn:
-        calls = draw(st.lists(strategies.calls(markers), max_size=3))
-        spelled = [_rendered(render, call, draw(st.integers(0, 2**32))) for call in calls]
-        thought = draw(thoughts)
-        thinking = "" if thought is None else _fenced(form, thought)
-        text, spans = _joined(thinking, [draw(prose) for _ in range(len(calls) + 1)], spelled)
-        assume(len(markers.found(text)) == sum(len(markers.found(one)) for one in (thinking, *spelled)))
-        content = _content(text, (0, len(thinking)), spans)
-        return Turn(text, tuple(calls), spans, content, (thought or "").strip(WHITESPACE))
-
-    return turn()
-
-
-def _rendered(render: Callable[[Call, int], str], call: Call, seed: int) -> str:
-    try:
-        return render(call, seed)
-    except RenderError:
-        reject()
+    if len(markers.found(text)) != sum(len(markers.found(piece)) for piece in (thinking, *spelled)):
+        return None
+    content = _content(text, (0, len(thinking)), spans)
+    return Turn(text, tuple(call for call, _ in written), spans, content, (thought or "").strip(WHITESPACE))
 
 
 def _fenced(form: WireFormat, thought: str) -> str:

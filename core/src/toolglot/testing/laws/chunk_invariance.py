@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from random import Random
 
 from toolglot.requests import Request
-from toolglot.testing import hostile, strategies
+from toolglot.testing import hostile
 from toolglot.testing.cases import Case
 from toolglot.testing.checks import same_at_every_chunking
-from toolglot.testing.laws.suite import Suite, many, request_for
+from toolglot.testing.laws.suite import Suite, law_of, request_for
 from toolglot.testing.subject import offered
 
 
@@ -20,23 +19,22 @@ class ChunkInvariance(Suite):
         """Cases."""
         same_at_every_chunking(self.subject.sample(case.raw_output, case.request, case.finish_reason))
 
-    @many
-    @given(data=st.data())
-    def test_l1_l2_turns(self, data: st.DataObject) -> None:
+    @law_of(100)
+    def test_l1_l2_turns(self, random: Random, size: int) -> None:
         """Calls in prose, as text and with markers as tokens."""
-        turn = data.draw(self.subject.turns)
+        turn = self.subject.turn(random, size)
         same_at_every_chunking(self.subject.sample(turn.text, request_for(turn.calls)), most=0)
         same_at_every_chunking(self.subject.token_sample(turn.text, request_for(turn.calls)), most=0)
 
-    @many
-    @given(data=st.data())
-    def test_l1_l2_mangled(self, data: st.DataObject) -> None:
+    @law_of(100)
+    def test_l1_l2_mangled(self, random: Random, size: int) -> None:
         """Mangled outputs, in whichever way the request reads them."""
-        text, request = data.draw(self.subject.mangled), data.draw(self.subject.requests)
-        finish = data.draw(strategies.finishes())
+        text, request = self.subject.mangled(random, size), self.subject.request(random, size)
+        writer = self.subject.writer(random, size)
+        finish = writer.finish()
         same_at_every_chunking(self.subject.sample(text, request, finish), most=0)
-        spelled = data.draw(st.sets(st.integers(0, 8)))
-        same_at_every_chunking(self.subject.token_sample(text, request, finish, spelled=spelled), most=0)
+        tokens = self.subject.token_sample(text, request, finish, spelled=writer.spelled())
+        same_at_every_chunking(tokens, most=0)
 
     def test_l1_l2_hostile(self) -> None:
         """Hostile texts."""

@@ -16,13 +16,14 @@ from toolglot.events import Call, Message
 from toolglot.parser import load_parser
 from toolglot.requests import Named, Output, Request, Tool
 from toolglot.testing import reading
-from toolglot.testing.laws.suite import Suite, few
+from toolglot.testing.laws.suite import EXAMPLES, Suite
 from toolglot.testing.subject import subject
 
 if TYPE_CHECKING:
     from toolglot.parser import Parser
     from toolglot.testing.sampling import Sampler
 
+_OUTPUTS = EXAMPLES // 8 or 12
 _NEEDED = ("xgrammar", "torch", "tokenizers", "jsonschema")
 _WEATHER = {
     "type": "object",
@@ -74,7 +75,7 @@ class GrammarIsRead(Suite):
             pytest.skip("this format does not constrain such a request")
         request = replace(request_, constrained=True)
         read = 0
-        for deltas in sampler.outputs(tag, few.max_examples):
+        for deltas in sampler.outputs(tag, _OUTPUTS):
             events = reading.stream(parser, request, deltas, "stop")
             message = reading.added_up(events)
             text = "".join(delta.text for delta in deltas)
@@ -83,7 +84,7 @@ class GrammarIsRead(Suite):
             whole = parser.read(Output(text, ids), request)
             assert reading.without_ids(whole) == reading.without_ids(message), text
             read += 1
-        assert read >= few.max_examples // 2, "most outputs under the grammar come to no end"
+        assert read >= _OUTPUTS // 2, "most outputs under the grammar come to no end"
 
 
 def _check(request: Request, message: Message, text: str) -> None:

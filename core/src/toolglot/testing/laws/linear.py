@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from random import Random
 
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toolglot.events import Call, Message
 from toolglot.requests import Delta, Request
-from toolglot.testing import hostile, reading, strategies, work
+from toolglot.testing import hostile, reading, work
 from toolglot.testing.checks import held_back, whole
-from toolglot.testing.laws.suite import Suite, few, many, request_for
+from toolglot.testing.laws.suite import Suite, law_of, request_for
 from toolglot.testing.markers import canonical
 from toolglot.testing.reading import without_ids
 from toolglot.testing.subject import offered
@@ -53,11 +52,10 @@ class Linear(Suite):
             (call,) = self._read(text, size).tool_calls
             assert self.arguments(call.arguments) == self.arguments(arguments)
 
-    @few
-    @given(data=st.data())
-    def test_l6_little_is_held_back(self, data: st.DataObject) -> None:
+    @law_of(25)
+    def test_l6_little_is_held_back(self, random: Random, size: int) -> None:
         """No more than the head of a call, a marker, and a run of whitespace."""
-        turn = data.draw(self.subject.canonical_turns)
+        turn = self.subject.canonical_turn(random, size)
         heads = [len(self.subject.render(replace(call, arguments="{}"))) for call in turn.calls]
         spaces = re.findall(r"\s+", turn.text)
         bound = (
@@ -68,11 +66,10 @@ class Linear(Suite):
         for end, held in held_back(self.subject.sample(turn.text, request_for(turn.calls))):
             assert held <= bound, f"{held} characters of {turn.text[:end]!r} are held back"
 
-    @many
-    @given(data=st.data())
-    def test_l6_prose_is_not_held_back(self, data: st.DataObject) -> None:
+    @law_of(100)
+    def test_l6_prose_is_not_held_back(self, random: Random, size: int) -> None:
         """Text with which no marker begins is sent on at once, but for whitespace at its end."""
-        text = data.draw(st.text("abc \n.{}[]\"'0é東", min_size=1))
+        text = "".join(random.choices("abc \n.{}[]\"'0é東", k=5 * size))
         bodies = [dialect.body.first for dialect in self.subject.form.calls]
         for char in {begin[0] for begin in (*self.subject.markers.every, *bodies) if begin}:
             text = text.replace(char, ".")
@@ -80,12 +77,11 @@ class Linear(Suite):
             waiting = end - len(f".{text}"[:end].rstrip())
             assert held <= waiting, f"{held} characters of {text[:end]!r} are held back"
 
-    @few
-    @given(data=st.data())
-    def test_l6_arguments_are_not_held_back(self, data: st.DataObject) -> None:
+    @law_of(25)
+    def test_l6_arguments_are_not_held_back(self, random: Random, size: int) -> None:
         """Arguments of a call whose name is known are sent on as they come, but for half an escape."""
         self.needs_verbatim()
-        call = data.draw(strategies.calls(self.subject.markers))
+        call = self.subject.call(random, size)
         text = self.subject.render(call)
         start = text.index(call.arguments)
         stream = self.subject.text.start(request_for([call]))

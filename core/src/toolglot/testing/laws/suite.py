@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from toolglot.events import Call, Message
 from toolglot.requests import Request
@@ -17,22 +18,28 @@ from toolglot.testing import reading
 from toolglot.testing.cases import load_cases
 from toolglot.testing.subject import Subject, offered, subject
 
-_EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", "0"))
-many = settings(
-    max_examples=_EXAMPLES or 50,
-    derandomize=not _EXAMPLES,
+EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", "0"))
+_basis = settings(
+    derandomize=not EXAMPLES,
     database=None,
     deadline=None,
-    suppress_health_check=[
-        HealthCheck.differing_executors,  # the laws are inherited by the suites of several parsers
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.filter_too_much,
-    ],
+    suppress_health_check=[HealthCheck.differing_executors],  # the laws are inherited by the suites of several parsers
 )
-"""Settings of laws that are cheap to try."""
-few = settings(many, max_examples=_EXAMPLES // 4 or 12)
-"""Settings of laws that read every beginning of an output."""
+_random = given(random=st.randoms(use_true_random=True), size=st.integers(1, 6))
+Law = TypeVar("Law", bound=Callable[..., None])
+
+
+def law_of(examples: int) -> Callable[[Law], Law]:
+    """Decorates a law of random outputs, which takes a source of randomness and a size, to be tried so many times.
+
+    ``TOOLGLOT_EXAMPLES`` multiplies: it says how often laws are tried that are tried 100 times without it.
+    """
+    tried = settings(_basis, max_examples=examples * EXAMPLES // 100 or examples)
+
+    def decorate(law: Law) -> Law:
+        return tried(_random(law))  # type: ignore[return-value]  # hypothesis gives it back without the arguments
+
+    return decorate
 
 
 class Suite:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-
-from hypothesis import given
-from hypothesis import strategies as st
+from random import Random
 
 from toolglot.events import Message
 from toolglot.testing.cases import Case
 from toolglot.testing.checks import accounted, cut, whole
-from toolglot.testing.laws.suite import Suite, few, request_for
+from toolglot.testing.laws.suite import Suite, law_of, request_for
 from toolglot.testing.markers import canonical
 from toolglot.testing.turns import Turn
 
@@ -32,14 +30,14 @@ class Truncation(Suite):
                 assert got.name == want.name
                 assert want.arguments.startswith(got.arguments), f"completed: {case.raw_output[:end]!r}"
 
-    @few
-    @given(data=st.data())
-    def test_truncated_turns(self, data: st.DataObject) -> None:
+    @law_of(50)
+    def test_truncated_turns(self, random: Random, size: int) -> None:
         """Whole calls stay whole, the call that is cut is truncated, none is taken back, and nothing is lost."""
-        turn = data.draw(self.subject.turns)
+        turn = self.subject.turn(random, size)
         sample = self.subject.sample(turn.text, request_for(turn.calls))
         counts = []
-        for end in data.draw(st.sets(st.integers(0, len(turn.text)), max_size=_CUTS_OF_A_TURN).map(sorted)):
+        ends = range(len(turn.text) + 1)
+        for end in sorted(random.sample(ends, min(len(ends), _CUTS_OF_A_TURN))):
             accounted(self.subject.markers, cut(sample, end))
             message = whole(cut(sample, end))
             self._check(turn, end, message)
