@@ -85,4 +85,4 @@ def test_an_opener_at_a_cut_is_a_marker():
 def test_every_text_of_events():
     events = [ReasoningDelta("a"), said("b"), CallStart(0, "x", "c"), ArgumentsDelta(0, "d"), CallEnd(0, "ok", (), "e")]
 
-    assert texts(events) == ["a", "b", "c", "d", "e"]
+    assert texts(events) == ["a", "b", "x", "c", "d", "e"]

@@ -13,12 +13,12 @@ _SPACES = re.compile(r"[ \t\r\n]*+")
 
 
 def texts(events: Iterable[Event]) -> list[str]:
-    """Every text that events hold."""
+    """Every text of the output that events hold."""
     found = []
     for event in events:
         match event:
-            case CallStart(_, _, name):
-                found.append(name)
+            case CallStart(_, number, name):
+                found += [name] if name in number else [number, name]  # an id may be made of the name
             case CallEnd(_, _, _, rest):
                 found.append(rest)
             case ContentDelta(text) | ReasoningDelta(text) | ArgumentsDelta(_, text):

@@ -22,8 +22,12 @@ def whole(sample: Sample) -> Message:
 
 def events(sample: Sample, places: Sequence[int]) -> list[Event]:
     """The output read in pieces, as events that are the same for every chunking."""
+    return reading.merged(_raw_events(sample, places))
+
+
+def _raw_events(sample: Sample, places: Sequence[int]) -> list[Event]:
     deltas = chunking.deltas(sample.output, places)
-    return reading.merged(reading.stream(sample.parser, sample.request, deltas, sample.output.finish))
+    return reading.stream(sample.parser, sample.request, deltas, sample.output.finish)
 
 
 def message(sample: Sample, places: Sequence[int]) -> Message:
@@ -50,11 +54,12 @@ def same_at_every_chunking(sample: Sample, label: str = "", *, most: int = chunk
 
 def accounted(markers: Markers, sample: Sample) -> None:
     """Every character of the output went somewhere, once."""
-    found, text = events(sample, ()), sample.output.text
+    read, text = _raw_events(sample, ()), sample.output.text
+    found = reading.merged(read)
     account = accounting.Account(text, markers, cut=sample.output.finish != "stop")
     opened = sample.request.reasoning_open
     assert account.holds(found, reasoning_open=opened), f"text is lost or made up: {text!r} was read as {found}"
-    assert _sentinels(accounting.texts(found)) == _sentinels([text]), f"lost or twice: {text!r} was read as {found}"
+    assert _sentinels(accounting.texts(read)) == _sentinels([text]), f"lost or twice: {text!r} was read as {found}"
 
 
 def _sentinels(texts: Sequence[str]) -> Counter[str]:
