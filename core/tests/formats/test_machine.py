@@ -290,6 +290,7 @@ def test_ids():
     assert read(parser_of(framed, ids=OwnIds()), first).tool_calls[0].id == "abc123DEF"
     assert read(parser_of(framed, ids=AlphanumericIds()), first).tool_calls[0].id == "abc123DEF"
     assert len(read(parser_of(framed, ids=AlphanumericIds()), text).tool_calls[0].id) == 9
+    assert read(parser_of(framed), first).tool_calls[0].rest == "abc123DEF"
     counted = read(parser_of(framed, ids=TemplateIds("functions.{name}:{index}")), text, earlier_calls=2)
     assert counted.tool_calls[0].id == "functions.f:2"
     assert read(parser_of(framed), text).tool_calls[0].id.startswith("call_")

@@ -22,10 +22,11 @@ from toolglot.validation import Validator
 class _Open:
     """The call that is being read."""
 
-    __slots__ = ("complete", "index", "malformed", "name", "pieces", "repairs", "truncated")
+    __slots__ = ("complete", "id", "index", "malformed", "name", "pieces", "repairs", "truncated")
 
-    def __init__(self, index: int, name: str) -> None:
+    def __init__(self, index: int, made: str, name: str) -> None:
         self.index = index
+        self.id = made
         self.name = name
         self.pieces: list[str] = []
         self.repairs: list[Repair] = []
@@ -389,9 +390,10 @@ class Machine(Cursor):
         self.trail, self._late, self._bare = None, (), False
         self._out.drop()
         self._out.turn("content")
-        self._call = _Open(self._count, self._named)
         number = self.request.earlier_calls + self._count
-        self._out.add(CallStart(self._count, self.layout.form.ids.make(self._named, number, self._own), self._named))
+        made = self.layout.form.ids.make(self._named, number, self._own)
+        self._call = _Open(self._count, made, self._named)
+        self._out.add(CallStart(self._count, made, self._named))
         self._count += 1
 
     def arguments(self, text: str) -> None:
@@ -445,6 +447,8 @@ class Machine(Cursor):
         """The announced call is over."""
         call = self._call
         assert call is not None
+        if self._own is not None and self._own != call.id:
+            self.rest(self._own)  # an id that the model wrote, where another one is made
         outcome = self._outcome(call, "".join(call.pieces))
         rest = self.layout.binding.expand("".join(self._rest))
         self._out.add(CallEnd(call.index, outcome, tuple(call.repairs), rest))
