@@ -115,6 +115,23 @@ def test_a_failing_hook_costs_no_text(caplog):
     assert stream.message.tool_calls[0].outcome == "malformed"
 
 
+def test_what_a_failing_hook_held_back_is_delivered(caplog):
+    class Holding:
+        @hookimpl
+        def extract_tool_calls_streaming(self, delta):
+            if delta.text == "boom":
+                raise KeyError("a bug")
+            return [ContentDelta(delta.text)] if delta.text == "said" else []
+
+    stream = Parser("holding", Holding()).stream()
+    for piece in ("lost?", "said", "held", " back ", "boom", " after"):
+        stream.feed(piece)
+    stream.finish()
+
+    assert stream.message.content == "saidheld back boom after"
+    assert "parser 'holding' failed" in caplog.text
+
+
 def test_a_failing_hook_is_logged_once_with_its_name(caplog):
     stream = Parser("failing", Failing()).stream()
     for piece in ("one", "two", "three"):

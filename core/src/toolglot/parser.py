@@ -218,6 +218,7 @@ class Stream:
         self._request = request
         self._state = State()
         self._whole = WholeCalls() if request.incomplete_calls == "drop" else None
+        self._held: list[str] = []  # pieces of which the plugin has said nothing yet
         self._open: int | None = None
         self._failed = self._finished = False
 
@@ -263,7 +264,11 @@ class Stream:
         except Exception:  # noqa: BLE001  # a plugin's bug must cost no text: the rest is content
             _log.exception("parser %r failed; the rest of the output is delivered as content", self._parser.name)
             self._failed = True
-            return self._broken() + self._plain(delta)
+            return self._broken() + self._plain(Delta("".join((*self._held, delta.text))))
+        if events:
+            self._held.clear()
+        elif delta.text:
+            self._held.append(delta.text)
         for event in events:
             if isinstance(event, CallStart):
                 self._open = event.index

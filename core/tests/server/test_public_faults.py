@@ -183,4 +183,7 @@ def test_a_reply_may_end_after_a_required_call_and_a_newline(served, weather):
 def test_lone_surrogates_that_a_model_writes_cost_nothing(served, weather, call):
     """They are no text: what cannot be written in UTF-8 must not break the reply that holds it."""
     served.engine.say(f"<tool_call>\n{call}\n</tool_call>", each=1000)
-    served.both(tools=[weather])
+    reply = served.both(tools=[weather])
+
+    text = "".join((reply.content or "", *(part for call in reply.calls for part in call)))
+    assert text.encode(), "it is text, and not lost"
