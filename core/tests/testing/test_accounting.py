@@ -16,6 +16,7 @@ MARKERS = Markers(
     bare=False,
     sections=False,
     unclosed=False,
+    verbatim=True,
 )
 CALL = '<call>{"name": "f", "arguments": {"a": 1}}</call>'
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import msgspec
 import pytest
 
-from toolglot import Call, load_parser, plugins
+from toolglot import load_parser, plugins
 from toolglot.cli.arguments import UsageError
 from toolglot.cli.laws import Outcome, Refused, Report, Result, Started, Task, laws_of
 from toolglot.errors import ToolglotError
@@ -24,9 +24,7 @@ from toolglot.testing import FormatSuite
 class TestFormat(FormatSuite):
     parser = {parser!r}
     cases = Path({cases!r})
-    verbatim = {verbatim!r}
 """
-_SPACED = '{"a":  1}'
 _LONGEST = 300  # characters of what a test says; outputs that are a megabyte long are quoted too
 
 
@@ -72,10 +70,9 @@ class Reporter:
         parser = load_parser(name)
         if not isinstance(getattr(parser.plugin, "form", None), WireFormat):
             raise UsageError(f"parser {name!r} declares no WireFormat, and the laws are those of a declaration")
-        verbatim = _SPACED in parser.render([Call("", "f", _SPACED)])
         module = self._folder / f"test_parser_{number}.py"
         cases = self._cases(name) or str(self._folder)
-        module.write_text(_MODULE.format(parser=name, cases=cases, verbatim=verbatim), "utf-8")
+        module.write_text(_MODULE.format(parser=name, cases=cases), "utf-8")
         return str(module)
 
     def _cases(self, name: str) -> str | None:

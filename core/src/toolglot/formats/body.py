@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from random import Random as Rng
+from random import Random
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec import Struct
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     """What a call may be written as: fixed text, in which markers may stand, and formats between."""
 
 
+class Freedom(Random):
+    """The choices of one rendering that varies."""
+
+    bare = False
+    """The call's opener could be ordinary text, so less is read as a call: see ``Machine.bare``."""
+
+
 class Body(Struct, frozen=True):
     """One call without its frame. Each kind keeps its reader, renderer and grammar side by side in one file."""
 
@@ -32,6 +39,11 @@ class Body(Struct, frozen=True):
         """The templates in which markers may stand."""
         return ()
 
+    @property
+    def verbatim(self) -> bool:
+        """The arguments are JSON in the output, and are passed on as they are written."""
+        return False
+
     def exactly(self) -> Self:
         """The part of it that its grammar writes."""
         return self
@@ -44,7 +56,7 @@ class Body(Struct, frozen=True):
         """Read one at the machine's cursor."""
         raise NotImplementedError
 
-    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Freedom | None) -> str:
         """Write the ``index``-th call canonically, or with ``vary`` in any way that the reader grants.
 
         Raises:

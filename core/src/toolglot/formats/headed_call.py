@@ -55,6 +55,10 @@ class HeadedCall(Body, frozen=True):
     def markers(self) -> Iterable[str]:
         return (*self.head, *self.arguments.markers)
 
+    @property
+    def verbatim(self) -> bool:
+        return isinstance(self.arguments, Json)
+
     def exactly(self) -> Self:
         return replace(self, head=self.head[:1])
 

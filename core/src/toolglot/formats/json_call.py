@@ -5,10 +5,9 @@ free.
 from __future__ import annotations
 
 import json
-from random import Random as Rng
 from typing import TYPE_CHECKING
 
-from toolglot.formats.body import Body
+from toolglot.formats.body import Body, Freedom
 from toolglot.formats.json_text import (
     Ending,
     Json,
@@ -39,23 +38,29 @@ class JsonCall(Body, frozen=True):
     def first(self) -> str:
         return "{"
 
+    @property
+    def verbatim(self) -> bool:
+        return True
+
     def read(self, machine: Machine) -> Reading[None]:
         yield from _Reader(self, machine).read()
 
-    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # JSON needs no schema
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Freedom | None) -> str:  # noqa: ARG002  # JSON needs no schema
         require_object(call)
         members = [(self.name, json.dumps(call.name, ensure_ascii=False)), (self.arguments[0], call.arguments)]
         if self.id is not None:
             members.append((self.id, json.dumps(call.id, ensure_ascii=False)))
         return _object(members, ", ", ": ") if vary is None else self._varied(members, vary)
 
-    def _varied(self, members: list[tuple[str, str]], vary: Rng) -> str:
+    def _varied(self, members: list[tuple[str, str]], vary: Freedom) -> str:
         members[1] = (vary.choice(self.arguments), members[1][1])
-        if vary.random() < 0.2:  # the object as a string
+        if vary.random() < 0.2 and not vary.bare:  # the object as a string
             members[1] = (members[1][0], json.dumps(members[1][1], ensure_ascii=vary.random() < 0.5))
         if vary.random() < 0.3:  # a member of no meaning
             members.append(("type", '"function"'))
-        vary.shuffle(members)
+        first, others = (members[:1], members[1:]) if vary.bare else ([], members)
+        vary.shuffle(others)
+        members = first + others
         space = [vary.choice(("", " ", "\n", "\t \r\n")) for _ in range(4)]
         return "{" + space[0] + _object(members, space[1] + "," + space[2], space[3] + ":" + space[0])[1:]
 
@@ -98,7 +103,13 @@ class _Reader:
         if (yield from self.machine.peek()) == "}":
             self.machine.take(self.machine.at + 1)
             return None
-        return (yield from self._key())
+        if not self.machine.bare:
+            return (yield from self._key())
+        yield from self.machine.literal(
+            f'"{self.body.name}"'
+        )  # an ordinary answer shows at its first letter
+        yield from self._colon()
+        return self.body.name
 
     def _next(self) -> Reading[str | None]:
         machine = self.machine
@@ -116,14 +127,17 @@ class _Reader:
         key = yield from read_key(self.machine)
         if key is None:
             raise self.machine.wrong()
+        yield from self._colon()
+        return key
+
+    def _colon(self) -> Reading[None]:
         yield from self.machine.gap("")
         yield from self.machine.literal(":")
         yield from self.machine.gap(" ")
-        return key
 
     def _member(self, key: str) -> Reading[None]:
         machine, body = self.machine, self.body
-        if (machine.layout.exact or machine.bare) and not self.named and key != body.name:
+        if machine.layout.exact and not self.named and key != body.name:
             raise machine.wrong()
         if machine.layout.exact and self.named and key != body.arguments[0]:
             raise machine.wrong()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
-from random import Random
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from toolglot.events import Call, Event, Message, MessageBuilder
 from toolglot.formats.binding import Binding
+from toolglot.formats.body import Freedom
 from toolglot.formats.declaration import Reasoning, WireFormat
 from toolglot.formats.layout import Layout
 from toolglot.formats.machine import Machine
@@ -86,7 +86,7 @@ class WireFormatParser:
 
     def render(self, calls: Iterable[Call], *, tools: Iterable[Tool] = (), vary: int | None = None) -> str:
         """Write calls as the model would; ``vary`` seeds other ways that are read alike. Raises RenderError."""
-        return render(self.form, list(calls), tuple(tools), None if vary is None else Random(vary))  # noqa: S311  # nothing secret
+        return render(self.form, list(calls), tuple(tools), None if vary is None else Freedom(vary))
 
     def prompt_reasoning(self, prompt: str) -> Literal["open", "closed", "absent"]:
         """Whether the prompt ends with the reasoning opened, or opened and closed again, or neither."""

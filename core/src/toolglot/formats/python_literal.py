@@ -29,7 +29,7 @@ _CLOSERS = {"[": "]", "(": ")", "{": "}"}
 _KINDS = {"[": "list", "(": "tuple", "{": "brace"}
 _PREFIX = re.compile(r"[rR]?[bBfF]?|[bBfF][rR]|[uU]")
 _WORD = re.compile(r"[\w.+-]*+")
-_KEYWORD = re.compile(r"[^\s,()='\"\ud800-\udfff]*+")
+_KEYWORD = re.compile(r"[^\s,()='\"\ud800-\udbff\udd00-\udfff]*+")  # a marker token's unit is a character like others
 _GAP = re.compile(rf"[ \t\r\n]{{0,{MAX_GAP}}}+")
 _PLAIN = {
     (mark, formatted): re.compile(rf"[^\\{mark}{'{}' if formatted else ''}]*+")

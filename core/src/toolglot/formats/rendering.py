@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
 
 from toolglot.events import Call
-from toolglot.formats.declaration import Frame, WireFormat
+from toolglot.formats.body import Freedom
+from toolglot.formats.declaration import Calls, Frame, WireFormat
+from toolglot.formats.layout import distinct
 from toolglot.formats.markers import GAP, PIECES
 from toolglot.requests import Tool
 
 _SPACE = ("", "", "\n", " ", "\n\n", "\t ")
 
 
-def render(form: WireFormat, calls: Sequence[Call], tools: Sequence[Tool], vary: Random | None) -> str:
+def render(form: WireFormat, calls: Sequence[Call], tools: Sequence[Tool], vary: Freedom | None) -> str:
     """The text of ``calls``; empty without calls.
 
     Raises:
@@ -23,15 +24,26 @@ def render(form: WireFormat, calls: Sequence[Call], tools: Sequence[Tool], vary:
         return ""
     dialect = vary.choice(form.calls) if vary else form.calls[0]
     known = {tool.name: tool for tool in tools}
-    bodies = [
-        _framed(dialect.call, dialect.body.render(call, index, known.get(call.name), vary), vary)
-        for index, call in enumerate(calls)
-    ]
+    bodies = []
+    for index, call in enumerate(calls):
+        if vary:
+            vary.bare = _bare(dialect) and not (index and dialect.section)
+        bodies.append(_framed(dialect.call, dialect.body.render(call, index, known.get(call.name), vary), vary))
     text = _spelled(dialect.separator, vary).join(bodies)
     return text if dialect.section is None else _framed(dialect.section, text, vary)
 
 
-def _framed(frame: Frame, inside: str, vary: Random | None) -> str:
+def _bare(dialect: Calls) -> bool:
+    """Whether the opener of the first call, as this dialect may write it, could be ordinary text."""
+    for frame in (dialect.section, dialect.call):
+        if frame and not all(map(distinct, frame.open)):
+            return True
+        if frame and not frame.optional:
+            return False
+    return True
+
+
+def _framed(frame: Frame, inside: str, vary: Freedom | None) -> str:
     if vary is None:
         return _canonical(frame.open[0]) + inside + _canonical(frame.close[0])
     if frame.optional and vary.random() < 0.3:
@@ -43,7 +55,7 @@ def _canonical(spelling: str) -> str:
     return spelling.replace("~", "")
 
 
-def _spelled(spelling: str, vary: Random | None) -> str:
+def _spelled(spelling: str, vary: Freedom | None) -> str:
     """A marker with its canonical whitespace, or with other whitespace in its place."""
     if vary is None:
         return _canonical(spelling)

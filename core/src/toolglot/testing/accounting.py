@@ -127,7 +127,7 @@ class Account:
         arguments = events[0].text if isinstance(events[0], ArgumentsDelta) else ""
         starts = [start for place in places for start in self._openers(place)]
         ends = [self._raw.find(arguments, start) + len(arguments) for start in starts if arguments in self._raw[start:]]
-        if end.repairs:  # they change how the arguments are written
+        if end.repairs or not self._markers.verbatim:  # the arguments are written in another way
             ends += starts
         if not ends:
             return set()

@@ -23,7 +23,7 @@ def with_tokens(
 ) -> Output:
     """``text`` with each marker that is a token as that token, but for those whose numbers are in ``spelled``."""
     pattern = re.compile("|".join(map(re.escape, sorted(tokens, key=len, reverse=True))))
-    found = [(match.start(), tokens[match[0]]) for match in pattern.finditer(text)]
+    found = [(match.start(), tokens[match[0]]) for match in pattern.finditer(text)] if tokens else []
     marks = tuple(mark for number, mark in enumerate(found) if number not in spelled)
     return Output(text, (_OTHER, *(number for _, number in marks)), marks, finish)
 

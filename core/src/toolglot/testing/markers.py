@@ -31,6 +31,8 @@ class Markers(Struct, frozen=True):
     """Calls may stand in a section."""
     unclosed: bool
     """A call may end without a closer."""
+    verbatim: bool
+    """Arguments are JSON in the output, and pass through as written."""
 
     @classmethod
     def of(cls, form: WireFormat) -> Markers:
@@ -50,6 +52,7 @@ class Markers(Struct, frozen=True):
             bare=any("" in dialect.call.open or dialect.call.optional for dialect in form.calls),
             sections=any(dialect.section for dialect in form.calls),
             unclosed=any("" in dialect.call.close or dialect.call.optional for dialect in form.calls),
+            verbatim=all(dialect.body.verbatim for dialect in form.calls),
         )
 
     @property

@@ -28,7 +28,8 @@ class Turn(Struct, frozen=True):
 def turn(writer: Writer, form: WireFormat, written_call: Callable[[], tuple[Call, str]]) -> Turn:
     """A turn of a format: reasoning, then prose around calls; ``written_call`` returns a random one and its text."""
     while True:
-        found = _turn(writer, form, [written_call() for _ in range(writer.random.randint(0, 3))])
+        most = 3 if form.begins == "anywhere" else 1
+        found = _turn(writer, form, [written_call() for _ in range(writer.random.randint(0, most))])
         if found is not None:
             return found
 
@@ -38,7 +39,10 @@ def _turn(writer: Writer, form: WireFormat, written: Sequence[tuple[Call, str]])
     spelled = [text for _, text in written]
     thought = writer.words() if form.reasoning and writer.random.random() < 0.4 else None
     thinking = "" if thought is None else _fenced(form, thought)
-    text, spans = _joined(thinking, [writer.words() for _ in range(len(written) + 1)], spelled)
+    prose = [writer.words() for _ in range(len(written) + 1)]
+    if form.begins == "start" and written:
+        prose[0] = ""
+    text, spans = _joined(thinking, prose, spelled)
     markers = Markers.of(form)
     if len(markers.found(text)) != sum(len(markers.found(piece)) for piece in (thinking, *spelled)):
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
+import pytest
 from msgspec.structs import replace
 
 from toolglot.events import Call, Message
@@ -80,7 +81,8 @@ class Linear(Suite):
     @law_of(25)
     def test_l6_arguments_are_not_held_back(self, random: Random, size: int) -> None:
         """Arguments of a call whose name is known are sent on as they come, but for half an escape."""
-        self.needs_verbatim()
+        if not self.verbatim:
+            pytest.skip("this format does not write arguments as JSON")
         call = self.subject.call(random, size)
         text = self.subject.render(call)
         start = text.index(call.arguments)

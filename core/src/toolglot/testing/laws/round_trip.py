@@ -1,4 +1,7 @@
-"""L4 and L7: what the renderer writes is read as the calls that it was given, and arguments pass through as written."""
+"""L4 and L7: what the renderer writes is read as the calls that it was given, and arguments pass through as written.
+
+Where a format does not write JSON, they pass through as what they mean.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,8 @@ class RoundTrip(Suite):
     @law_of(400)
     def test_l7_arguments_as_written(self, random: Random, size: int) -> None:
         """Spacing, escapes, duplicate keys, big numbers."""
-        self.needs_verbatim()
         call = self.subject.call(random, size)
         text = self.subject.render(call)
         (got,) = whole(self.subject.sample(text, request_for([call]))).tool_calls
-        assert got.arguments == call.arguments
-        assert got.arguments in text
+        assert self.arguments(got.arguments) == self.arguments(call.arguments), text
+        assert got.arguments in text or not self.verbatim

@@ -51,8 +51,6 @@ class Suite:
     """The folder of its case files (see :mod:`toolglot.testing.cases`)."""
     unchecked: ClassVar[frozenset[str]] = frozenset()
     """Markers that nobody found in a template or tokenizer of a model."""
-    verbatim: ClassVar[bool] = True
-    """Arguments are JSON in the output, and pass through as written. If not, only their values are compared."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run each test that has a ``case`` once a case."""
@@ -75,14 +73,14 @@ class Suite:
         calls = found.tool_calls if isinstance(found, Message) else found
         return [(call.name, self.arguments(call.arguments)) for call in calls]
 
+    @property
+    def verbatim(self) -> bool:
+        """Arguments are JSON in the output, and pass through as written. If not, only their values are compared."""
+        return self.subject.markers.verbatim
+
     def arguments(self, text: str) -> Any:
         """Arguments as they are compared: as written, or what they mean."""
         return text if self.verbatim else json.dumps(json.loads(text), sort_keys=True)
-
-    def needs_verbatim(self) -> None:
-        """Skip a law about arguments as they are written."""
-        if not self.verbatim:
-            pytest.skip("this format does not write arguments as JSON")
 
 
 def request_for(calls: list[Call] | tuple[Call, ...]) -> Request:

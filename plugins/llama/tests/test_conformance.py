@@ -1,26 +1,26 @@
-"""The formats read what their models write, in every split."""
+"""The formats keep the laws of every format."""
 
 from pathlib import Path
 
-from toolglot.testing.laws.anchored import Anchored
+from toolglot.testing import FormatSuite
 
 CASES = Path(__file__).parent / "cases"
 TURN_ENDS = frozenset(("<|eom_id|>", "<|eot_id|>", "<|eot|>"))  # tokens that the templates write behind the turn
 
 
-class TestLlama3Json(Anchored):
+class TestLlama3Json(FormatSuite):
     parser = "llama3_json"
     cases = CASES / "llama3_json"
     unchecked = TURN_ENDS | {"<|python_tag|>"}
 
 
-class TestLlama4Json(Anchored):
+class TestLlama4Json(FormatSuite):
     parser = "llama4_json"
     cases = CASES / "llama4_json"
     unchecked = TURN_ENDS | {"<|python_tag|>"}
 
 
-class TestLlama4Pythonic(Anchored):
+class TestLlama4Pythonic(FormatSuite):
     parser = "llama4_pythonic"
     cases = CASES / "llama4_pythonic"
     unchecked = TURN_ENDS | {"<|python_start|>[", "]<|python_end|>"}
