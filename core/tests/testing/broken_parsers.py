@@ -7,7 +7,7 @@ import re
 
 from msgspec.structs import replace
 
-from toolglot import ArgumentsDelta, CallEnd, ContentDelta, hookimpl, register_parser
+from toolglot import ArgumentsDelta, CallEnd, CallStart, ContentDelta, hookimpl, register_parser
 from toolglot.events import MessageBuilder
 from toolglot.formats import Calls, Frame, JsonCall, WireFormat, WireFormatParser
 from toolglot.requests import Delta, State
@@ -93,6 +93,23 @@ class Completer(Good):
         return events
 
 
+class Dropper(Good):
+    """Leaves out the calls that were cut."""
+
+    def events(self, delta, state, request):
+        slot = state.of(self, list)
+        kept = []
+        for event in super().events(delta, state, request):
+            if isinstance(event, CallStart) or slot:
+                slot.append(event)
+            else:
+                kept.append(event)
+            if isinstance(event, CallEnd):
+                kept += [] if event.outcome == "truncated" else slot
+                slot.clear()
+        return kept
+
+
 class Hoarder(Good):
     """Says nothing before the end."""
 
@@ -140,7 +157,7 @@ def tidied(text):
         return text
 
 
-for parser in (Good, Forgetful, TwoPaths, Loser, Tidy, Completer, Hoarder, Rereader, Rescanner, Raiser):
+for parser in (Good, Forgetful, TwoPaths, Loser, Tidy, Completer, Dropper, Hoarder, Rereader, Rescanner, Raiser):
     register_parser(f"broken_{parser.__name__.lower()}", parser())
 register_parser(
     "broken_marker", WireFormatParser(WireFormat((Calls(JsonCall(), call=Frame(("<cal>",), ("</cal>",))),)))

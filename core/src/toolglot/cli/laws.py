@@ -17,6 +17,7 @@ LAWS: Mapping[str, str] = {
     "L5": "L5 grammar ⊆ reader",
     "L6": "L6 linear time",
     "L7": "L7 bytes pass through",
+    "commit": "commit point",
     "truncation": "truncation",
 }
 
@@ -70,7 +71,8 @@ Report = Started | Result | Refused
 
 def laws_of(test: str) -> tuple[str, ...]:
     """The laws that a test method of this name is about; none if it is about no law."""
-    if test.startswith("test_truncated_"):
-        return ("truncation",)
+    for prefix, law in (("test_truncated_", "truncation"), ("test_commit_", "commit")):
+        if test.startswith(prefix):
+            return (law,)
     found = re.match(r"test_((?:l\d_)+)", test)
     return tuple(found[1].upper().rstrip("_").split("_")) if found else ()

@@ -6,6 +6,7 @@ from typing import Any
 
 from toolglot.testing.laws.anchored import Anchored
 from toolglot.testing.laws.chunk_invariance import ChunkInvariance
+from toolglot.testing.laws.commit_point import CommitPoint
 from toolglot.testing.laws.grammar import GrammarIsRead
 from toolglot.testing.laws.linear import Linear
 from toolglot.testing.laws.nothing_lost import NothingLost
@@ -13,7 +14,7 @@ from toolglot.testing.laws.round_trip import RoundTrip
 from toolglot.testing.laws.truncation import Truncation
 
 
-class FormatSuite(Anchored, ChunkInvariance, NothingLost, RoundTrip, GrammarIsRead, Linear, Truncation):
+class FormatSuite(Anchored, ChunkInvariance, NothingLost, RoundTrip, GrammarIsRead, Linear, CommitPoint, Truncation):
     """The conformance suite of one parser. Subclass it with ``parser`` and ``cases``; other settings are in ``Suite``.
 
     A law is left out only by overriding its method with one that is marked ``xfail`` with a reason.
