@@ -108,6 +108,7 @@ def _class_decorator(name: str) -> Callable[[type[T]], type[T]]:
 
 def load_file(path: str | Path, *, replace: bool = False) -> list[str]:
     """Run a plugin file, and return the names that it registered; they can be loaded like installed ones from now on.
+    The file registers plugins of toolglot's, or tool parsers as vLLM's plugin files do.
 
     Raises:
         PluginFileError: it does not exist, does not run, registers nothing, or something that is no plugin.
@@ -141,17 +142,24 @@ def _collecting() -> Iterator[dict[str, Any]]:
 
 
 def _run(path: Path) -> None:
+    from toolglot.vllm_plugins import Run, VllmParser  # it needs all of the parsing core, which needs this module
+
     name = f"toolglot_plugin_file_{path.stem}_{abs(hash(str(path.resolve()))):x}"
     spec = importlib.util.spec_from_file_location(name, path, loader=None)
     if spec is None or spec.loader is None:
         raise PluginFileError(str(path), "it is no Python file (its name must end in .py)")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    run = Run()
     try:
-        spec.loader.exec_module(module)
+        with run.names():
+            spec.loader.exec_module(module)
+        found = run.parsers(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise PluginFileError(str(path), f"it does not import: {_reason(error)}") from error
+        raise PluginFileError(str(path), f"it does not import: {_reason(error)}{run.explain(error)}") from error
+    for parser, cls in found.items():
+        register_parser(parser, VllmParser(cls, str(path)))
 
 
 def _claims() -> dict[str, list[Any]]:

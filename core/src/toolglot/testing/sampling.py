@@ -60,6 +60,12 @@ class Sampler:
             if tokens is not None:
                 yield self._deltas(tokens)
 
+    def admits(self, tag: StructuralTag, text: str) -> bool:
+        """Whether ``text`` is a whole output under ``tag``."""
+        matcher = self._compiler.compile(tag).matcher()
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return all(matcher.accept(number) for number in (*tokens, self._stop))
+
     @cached_property
     def _endings(self) -> list[set[int]]:
         """The tokens that bring an output to its end, the surest first: the stop token, markers, closing signs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from random import Random
 
@@ -16,11 +16,13 @@ from toolglot.requests import Output, Request, Tool
 from toolglot.testing import chunking
 from toolglot.testing.markers import Markers
 from toolglot.testing.turns import Turn, turn
+from toolglot.testing.typed import tools_of
 from toolglot.testing.writer import Writer
 
 _FIRST_TOKEN = 1000
 _PATIENCE = 100
 _SHORT = [Call("", "get_weather", text) for text in ("{}", '{"city": "Oslo"}', '{"a": [{"b": "\\\\\\""}]}')]
+_EXAMPLE = Call("", "get_weather", '{"city": "Oslo", "days": [1, {"h24": true}], "note": "a \\"b\\" c"}')
 
 
 class Sample(Struct, frozen=True):
@@ -49,14 +51,25 @@ class Subject:
 
     def render(self, call: Call, seed: int | None = None) -> str:
         """One call as text."""
-        return self.text.render([call], vary=seed)
+        return self.text.render([call], tools=self.tools([call]), vary=seed)
+
+    def tools(self, calls: Sequence[Call]) -> tuple[Tool, ...]:
+        """The tools of ``calls``. Where the format writes no JSON, their schemas type the arguments."""
+        return offered(call.name for call in calls) if self.markers.verbatim else tools_of(calls)
+
+    def request_for(self, calls: Sequence[Call]) -> Request:
+        """A request that offers the tools of ``calls``."""
+        return Request(tools=self.tools(calls))
+
+    @cached_property
+    def common(self) -> Request:
+        """A request that offers the tool of the example and of what is mangled."""
+        return self.request_for([*_SHORT, _EXAMPLE])
 
     @cached_property
     def example(self) -> str:
         """A rendered call."""
-        return self.render(
-            Call("", "get_weather", '{"city": "Oslo", "days": [1, {"h24": true}], "note": "a \\"b\\" c"}')
-        )
+        return self.render(_EXAMPLE)
 
     def writer(self, random: Random, size: int) -> Writer:
         """Writes random outputs with this format's markers."""
@@ -74,9 +87,23 @@ class Subject:
         """A call that the format can express."""
         return self._written_call(self.writer(random, size), None)[0]
 
+    def calls(self, random: Random, size: int) -> list[Call]:
+        """Some calls that one output can hold."""
+        while True:
+            calls = [self.call(random, size) for _ in range(random.randint(1, 4))]
+            if self._together(calls):
+                return calls
+
+    def _together(self, calls: Sequence[Call]) -> bool:
+        """Whether one request can offer the tools of ``calls``: one schema cannot type two calls."""
+        return self.markers.verbatim or len({call.name for call in calls}) == len(calls)
+
     def _turn(self, random: Random, size: int, seed: Callable[[], int | None]) -> Turn:
         writer = self.writer(random, size)
-        return turn(writer, self.form, lambda: self._written_call(writer, seed()))
+        while True:
+            found = turn(writer, self.form, lambda: self._written_call(writer, seed()))
+            if self._together(found.calls):
+                return found
 
     def _written_call(self, writer: Writer, seed: int | None) -> tuple[Call, str]:
         for _ in range(_PATIENCE):
@@ -94,7 +121,7 @@ class Subject:
 
     def request(self, random: Random, size: int) -> Request:
         """A request that differs in all that changes how an output is read."""
-        return self.writer(random, size).request(offered(["get_weather"]))
+        return self.writer(random, size).request(self.common.tools)
 
     def sample(self, text: str, request: Request, finish: Finish = "stop") -> Sample:
         """``text`` as text."""

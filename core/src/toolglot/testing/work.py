@@ -6,7 +6,9 @@ import sys
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 
 def calls_made(action: Callable[[], object]) -> int:
@@ -26,20 +28,25 @@ def calls_made(action: Callable[[], object]) -> int:
     return count
 
 
-def time_ratio(short: Callable[[], object], long: Callable[[], object], *, enough: float, runs: int = 5) -> float:
-    """How many times the processor time of ``short`` the action ``long`` takes; other processes do not count.
+def time_ratio(
+    short: Callable[[], object], long: Callable[[], Result], *, enough: float, runs: int = 5
+) -> tuple[float, Result]:
+    """How many times the processor time of ``short`` the action ``long`` takes, and what ``long`` returned.
 
-    Both are timed up to ``runs`` times, until the ratio is at most ``enough``; the least time of each counts.
+    Other processes do not count. Both are timed up to ``runs`` times, until the ratio is at most ``enough``; the least
+    time of each counts.
     """
     least_short = least_long = float("inf")
     for _ in range(runs):
-        least_short, least_long = min(least_short, _time(short)), min(least_long, _time(long))
+        taken_short, _ = _timed(short)
+        taken_long, result = _timed(long)
+        least_short, least_long = min(least_short, taken_short), min(least_long, taken_long)
         if least_long <= enough * least_short:
             break
-    return least_long / least_short
+    return least_long / least_short, result
 
 
-def _time(action: Callable[[], object]) -> float:
+def _timed(action: Callable[[], Result]) -> tuple[float, Result]:
     start = time.thread_time()
-    action()
-    return time.thread_time() - start
+    result = action()
+    return time.thread_time() - start, result

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from toolglot.requests import Request
 from toolglot.testing import hostile
 from toolglot.testing.cases import Case
 from toolglot.testing.checks import same_at_every_chunking
-from toolglot.testing.laws.suite import Suite, law_of, request_for
-from toolglot.testing.subject import offered
+from toolglot.testing.laws.suite import Suite, law_of
 
 
 class ChunkInvariance(Suite):
@@ -23,8 +21,8 @@ class ChunkInvariance(Suite):
     def test_l1_l2_turns(self, random: Random, size: int) -> None:
         """Calls in prose, as text and with markers as tokens."""
         turn = self.subject.turn(random, size)
-        same_at_every_chunking(self.subject.sample(turn.text, request_for(turn.calls)), most=0)
-        same_at_every_chunking(self.subject.token_sample(turn.text, request_for(turn.calls)), most=0)
+        same_at_every_chunking(self.subject.sample(turn.text, self.subject.request_for(turn.calls)), most=0)
+        same_at_every_chunking(self.subject.token_sample(turn.text, self.subject.request_for(turn.calls)), most=0)
 
     @law_of(100)
     def test_l1_l2_mangled(self, random: Random, size: int) -> None:
@@ -38,7 +36,7 @@ class ChunkInvariance(Suite):
 
     def test_l1_l2_hostile(self) -> None:
         """Hostile texts."""
-        request = Request(tools=offered(["get_weather"]))
+        request = self.subject.common
         for label, text in hostile.texts(self.subject.markers, self.subject.example):
             same_at_every_chunking(self.subject.sample(text, request, "stop"), label)
             same_at_every_chunking(self.subject.sample(text, request, "length"), label)

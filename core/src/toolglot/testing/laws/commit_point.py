@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from toolglot.events import Call, CallStart
 from toolglot.formats.layout import distinct
 from toolglot.testing.checks import cut, whole
-from toolglot.testing.laws.suite import Suite, law_of, request_for
+from toolglot.testing.laws.suite import Suite, law_of
 from toolglot.testing.markers import canonical
 
 _BROKEN = '{"a": "b\n'
@@ -31,7 +31,7 @@ class CommitPoint(Suite):
         """Nothing is announced while the name may go on."""
         call = self.subject.call(random, size)
         text = self.subject.render(call)
-        stream = self.subject.text.start(request_for([call]))
+        stream = self.subject.text.start(self.subject.request_for([call]))
         events = stream.feed(text[: self._end_of_name(call)])
         assert not [event for event in events if isinstance(event, CallStart)], text
 
@@ -43,7 +43,7 @@ class CommitPoint(Suite):
         call = self.subject.call(random, size)
         text = self.subject.render(call)
         start = text.index(call.arguments, self._end_of_name(call))
-        stream = self.subject.text.start(request_for([call]))
+        stream = self.subject.text.start(self.subject.request_for([call]))
         assert not [event for event in stream.feed(text[:start]) if isinstance(event, CallStart)], text
         assert [event for event in stream.feed(text[start]) if isinstance(event, CallStart)], text
 
@@ -52,7 +52,7 @@ class CommitPoint(Suite):
         """A call whose name is known is delivered as far as it got when a limit ends the output."""
         call = self.subject.call(random, size)
         text, empty = self.subject.render(call), self.subject.render(replace(call, arguments="{}"))
-        sample = self.subject.sample(text, request_for([call]))
+        sample = self.subject.sample(text, self.subject.request_for([call]))
         head = _common(text, empty) + 1
         start = text.index(call.arguments, self._end_of_name(call)) if self.verbatim else head
         for end in range(start, len(text)):
@@ -66,7 +66,7 @@ class CommitPoint(Suite):
             pytest.skip("this format has no marker that ends JSON")
         call = Call("", "get_weather", _BROKEN.strip() + '"}')
         head = self.subject.render(call).partition(call.arguments)[0]
-        message = whole(self.subject.sample(head + _BROKEN + closer + _PROSE, request_for([call])))
+        message = whole(self.subject.sample(head + _BROKEN + closer + _PROSE, self.subject.request_for([call])))
         (got,) = message.tool_calls
         assert got.outcome == "malformed"
         assert (message.content or "").strip() == _PROSE

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolglot.events import Call, Message
 from toolglot.parser import load_parser
-from toolglot.requests import Named, Output, Request, Tool
+from toolglot.requests import Named, Output, Request, Tool, ToolChoice
 from toolglot.testing import reading
 from toolglot.testing.laws.suite import EXAMPLES, Suite
 from toolglot.testing.subject import subject
@@ -62,10 +62,40 @@ _REQUESTS: Mapping[str, Request] = {
 }
 
 
-class GrammarIsRead(Suite):
-    """Outputs that are sampled at random under the grammar."""
+_MARKERS_AS = pytest.mark.parametrize("tokens", [False, True], ids=["text", "tokens"])
 
-    @pytest.mark.parametrize("tokens", [False, True], ids=["text", "tokens"])
+
+def _closed(**types: str) -> dict[str, Any]:
+    """The schema of an object with these properties, all required, and no others."""
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    return {"type": "object", "properties": properties, "required": [*types], "additionalProperties": False}
+
+
+_TYPED = (
+    Tool("get_weather", None, _closed(city="string", days="integer"), strict=True),
+    Tool("get_time", None, _closed(tz="string", h24="boolean"), strict=True),
+)
+_CALLS = [Call("", "get_weather", '{"city": "Paris", "days": 3}'), Call("", "get_time", '{"tz": "CET", "h24": true}')]
+_MISTYPED = Call("", "get_weather", '{"city": "Paris", "days": "three"}')
+_CHOICES: tuple[ToolChoice, ...] = ("auto", "required", Named("get_weather"))
+
+
+class GrammarIsRead(Suite):
+    """Outputs that are sampled at random under the grammar, and what the renderer writes."""
+
+    @_MARKERS_AS
+    @pytest.mark.parametrize("choice", _CHOICES, ids=["auto", "required", "named"])
+    def test_l5_rendered_calls_are_admitted(self, choice: ToolChoice, tokens: bool) -> None:
+        """What the renderer writes is admitted, and no argument of a wrong type."""
+        parser, sampler = _sampling(self.parser, tokens)
+        tag = parser.constrain(Request(tools=_TYPED, tool_choice=choice, may_reason=False))
+        if tag is None:
+            pytest.skip("this format does not constrain such a request")
+        one = isinstance(choice, Named) or self.subject.form.calls[0].single
+        assert sampler.admits(tag, parser.render(_CALLS[:1] if one else _CALLS, tools=_TYPED))
+        assert not sampler.admits(tag, parser.render([_MISTYPED], tools=_TYPED))
+
+    @_MARKERS_AS
     @pytest.mark.parametrize("request_", _REQUESTS.values(), ids=_REQUESTS)
     def test_l5_grammar_is_read(self, request_: Request, tokens: bool) -> None:
         """Whatever is written with the markers as text or as tokens, the exact reader reads."""

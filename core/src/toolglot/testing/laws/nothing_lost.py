@@ -9,7 +9,7 @@ import pytest
 from toolglot.events import Message
 from toolglot.requests import Output, Request
 from toolglot.testing.checks import accounted, whole
-from toolglot.testing.laws.suite import Suite, law_of, request_for
+from toolglot.testing.laws.suite import Suite, law_of
 from toolglot.testing.subject import offered
 
 
@@ -20,7 +20,7 @@ class NothingLost(Suite):
     def test_l3_turns(self, random: Random, size: int) -> None:
         """From an output made of known pieces come exactly these pieces, as text and with markers as tokens."""
         turn = self.subject.turn(random, size)
-        request = request_for(turn.calls)
+        request = self.subject.request_for(turn.calls)
         for sample in (self.subject.sample(turn.text, request), self.subject.token_sample(turn.text, request)):
             message = whole(sample)
             assert (message.content or "", message.reasoning or "") == (turn.content, turn.reasoning), turn.text

@@ -13,10 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolglot.events import Call, Message
-from toolglot.requests import Request
 from toolglot.testing import reading
 from toolglot.testing.cases import load_cases
-from toolglot.testing.subject import Subject, offered, subject
+from toolglot.testing.subject import Subject, subject
 
 EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", "0"))
 _basis = settings(
@@ -81,8 +80,3 @@ class Suite:
     def arguments(self, text: str) -> Any:
         """Arguments as they are compared: as written, or what they mean."""
         return text if self.verbatim else json.dumps(json.loads(text), sort_keys=True)
-
-
-def request_for(calls: list[Call] | tuple[Call, ...]) -> Request:
-    """A request that offers the tools of ``calls``."""
-    return Request(tools=offered(call.name for call in calls))

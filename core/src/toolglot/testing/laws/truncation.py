@@ -9,7 +9,7 @@ from toolglot.events import Message
 from toolglot.formats.layout import distinct
 from toolglot.testing.cases import Case
 from toolglot.testing.checks import accounted, cut, whole
-from toolglot.testing.laws.suite import Suite, law_of, request_for
+from toolglot.testing.laws.suite import Suite, law_of
 from toolglot.testing.markers import canonical
 from toolglot.testing.turns import Turn
 
@@ -35,7 +35,7 @@ class Truncation(Suite):
     def test_truncated_turns(self, random: Random, size: int) -> None:
         """Whole calls stay whole, the call that is cut is truncated, none is taken back, and nothing is lost."""
         turn = self.subject.turn(random, size)
-        sample = self.subject.sample(turn.text, request_for(turn.calls))
+        sample = self.subject.sample(turn.text, self.subject.request_for(turn.calls))
         counts = []
         places = range(len(turn.text) + 1)
         ends = {*random.sample(places, min(len(places), _CUTS_OF_A_TURN)), *(last - 1 for _, last in turn.spans)}
