@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from random import Random
 
 from toolglot.events import Call, Finish
+from toolglot.formats.synthesis import escape
 from toolglot.requests import Request, Tool
 from toolglot.testing.markers import Markers
 
@@ -85,7 +86,7 @@ class Writer:
         kind = self.random.random()
         if kind < 0.6:
             return self._text(_PLAIN + "<>{}[]|`=&$", 0, 8)
-        return self.random.choice(_ESCAPES) if kind < 0.8 else self._one_of(self._markers.texts)
+        return self.random.choice(_ESCAPES) if kind < 0.8 else escape(self._one_of(self._markers.texts))
 
     # -- text
 

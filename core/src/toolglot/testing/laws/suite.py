@@ -17,9 +17,12 @@ from toolglot.testing import reading
 from toolglot.testing.cases import load_cases
 from toolglot.testing.subject import Subject, subject
 
-EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", "0"))
+_USUAL = 100
+EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", _USUAL))
+THOROUGH = EXAMPLES > _USUAL
+"""Whether this is more than the usual run, which tries the same examples every time, and leaves some out."""
 _basis = settings(
-    derandomize=not EXAMPLES,
+    derandomize=not THOROUGH,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.differing_executors],  # the laws are inherited by the suites of several parsers
@@ -31,9 +34,10 @@ Law = TypeVar("Law", bound=Callable[..., None])
 def law_of(examples: int) -> Callable[[Law], Law]:
     """Decorates a law of random outputs, which takes a source of randomness and a size, to be tried so many times.
 
-    ``TOOLGLOT_EXAMPLES`` multiplies: it says how often laws are tried that are tried 100 times without it.
+    ``TOOLGLOT_EXAMPLES`` multiplies: it says how often laws are tried that are tried 100 times without it. Up to 100
+    they are the same in every run.
     """
-    tried = settings(_basis, max_examples=examples * EXAMPLES // 100 or examples)
+    tried = settings(_basis, max_examples=max(1, examples * EXAMPLES // _USUAL))
 
     def decorate(law: Law) -> Law:
         return tried(_random(law))  # type: ignore[return-value]  # hypothesis gives it back without the arguments
