@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import nox
@@ -64,9 +65,21 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests of core, plugins and templates; arguments after ``--`` go to pytest."""
+    """All tests of core, plugins and templates, on every core; arguments after ``--`` go to pytest."""
     install_workspace(session, "engine,grammar,server,testing", "tests")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--numprocesses=auto", "--dist=loadscope", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Time and memory of every parser. ``-- --table``: also write docs/performance.md; the rest goes to pytest."""
+    install_workspace(session, "testing", "bench")
+    results = Path(session.create_tmp()) / "results.json"
+    arguments = [one for one in session.posargs if one != "--table"]
+    options = ["--benchmark-timer=time.process_time", "--benchmark-columns=min,median,max", "--benchmark-sort=name"]
+    session.run("python", "-m", "pytest", "benchmarks", *options, f"--benchmark-json={results}", *arguments)
+    if "--table" in session.posargs:
+        session.run("python", "-m", "benchmarks.table", str(results), "docs/performance.md")
 
 
 @nox.session
@@ -86,7 +99,27 @@ def alone(session: nox.Session, plugin: str) -> None:
     install(session, "build")
     wheels = build_wheels(session, Path(session.create_tmp()) / "wheels", "core", f"plugins/{plugin}")
     install(session, *wheels, *nox.project.dependency_groups(PROJECT, "plugin-tests"))
-    session.run("pytest", f"plugins/{plugin}", *session.posargs)
+    session.run("pytest", f"plugins/{plugin}", *session.posargs, env={"TOOLGLOT_EXAMPLES": "20"})
+
+
+@nox.session(reuse_venv=False)
+def scaffold(session: nox.Session) -> None:
+    """What ``toolglot new-plugin`` writes installs, passes its own tests, and is checked by its name."""
+    install(session, "-e", "core[grammar,testing]")
+    with tempfile.TemporaryDirectory() as folder:  # outside this repository, whose settings pytest would take
+        session.run("toolglot", "new-plugin", "my_format", "--into", folder)
+        package = Path(folder) / "toolglot-my-format"
+        install(session, str(package), "torch", "tokenizers")
+        with session.chdir(package):
+            session.run("pytest")
+            session.run("toolglot", "check", "my_format", "--cases", "tests/cases")
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Break the code in known ways, and see the conformance kit fail each time. Takes minutes."""
+    install_workspace(session, "engine,grammar,server,testing", "tests")
+    session.run("python", "tests/mutants.py")
 
 
 @nox.session

@@ -9,7 +9,8 @@ from typing import Any
 def added_tokens(tokenizer: Any) -> dict[str, int]:
     """Map the text of each added token to its id.
 
-    ``tokenizer`` is one of transformers' or tokenizers', or already such a mapping; None has none.
+    ``tokenizer`` is one of transformers' or tokenizers', another with their ``added_tokens_decoder``, or already such a
+    mapping; None has none.
 
     Raises:
         TypeError: it is none of these.

@@ -24,7 +24,7 @@ def test_the_package_keeps_every_law_without_being_installed(
 
     heading, *laws = capsys.readouterr().out.splitlines()
     assert heading == f"my_format, from {folder}"
-    assert len(laws) == 9
+    assert len(laws) == 10
     assert all("  held (" in law for law in laws)
 
 

@@ -38,6 +38,11 @@ def test_a_template_file_that_is_not_there_is_refused(path: str, refused: Refuse
     assert f"--chat-template {path}: no such file" in refused("serve", "m", "--chat-template", path)
 
 
+@pytest.mark.parametrize("folder", ["", "examples/", "/no/such/folder/"])
+def test_a_template_file_that_is_not_there_may_mean_a_shipped_one(folder: str) -> None:
+    checks.require_template(f"{folder}tool_chat_template_hermes.jinja")
+
+
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     monkeypatch.setitem(checks.EXTRAS, "grammar", ("a_package_that_nobody_has",))
 

@@ -6,6 +6,12 @@ from toolglot.testing import FormatSuite
 
 
 class TestMistral(FormatSuite):
-    parser = "mistral"
+    parser = "mistral"  # without a tokenizer it is mistral_v11
     cases = Path(__file__).parent / "cases" / "mistral"
     unchecked = frozenset(("<think>", "</think>"))  # of v11; the templates at hand write [THINK]
+
+
+class TestMistralV3(FormatSuite):
+    parser = "mistral_v3"
+    cases = TestMistral.cases
+    unchecked = TestMistral.unchecked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.checkpoints.checkpoint import Checkpoint, load_tokenizer, resolve
+from toolglot.checkpoints.checkpoint import Checkpoint, resolve
+from toolglot.checkpoints.tokenizer import TokenizerMode, load_tokenizer, tokenizer_mode
 
-__all__ = ["Checkpoint", "load_tokenizer", "resolve"]
+__all__ = ["Checkpoint", "TokenizerMode", "load_tokenizer", "resolve", "tokenizer_mode"]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from toolglot.checkpoints import demo, gguf
-from toolglot.checkpoints.progress import quiet_transformers
 from toolglot.errors import ModelError
 
-_WANTED: Final = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.tiktoken"]
+_WANTED: Final = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "*.tiktoken", "tokenizer*.model.v*"]
 _SECOND_COPIES: Final = ["consolidated*", "original/*", "onnx/*"]
 """The same weights once more, in formats that transformers does not read."""
 
@@ -42,21 +41,6 @@ def resolve(model: str | None, *, quiet: bool = False) -> Checkpoint:
     if path.is_file() and path.suffix == ".gguf":
         return Checkpoint(gguf.converted(path.absolute(), quiet=quiet), path.stem)
     return Checkpoint(_from_hub(model), model)
-
-
-def load_tokenizer(path: Path) -> Any:
-    """Return transformers' tokenizer for the checkpoint in ``path``.
-
-    Raises:
-        ModelError: it has none, or transformers cannot load it.
-    """
-    from transformers import AutoTokenizer
-
-    with quiet_transformers():
-        try:
-            return AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-        except Exception as error:  # transformers raises whatever a broken tokenizer file makes it
-            raise ModelError(f"the tokenizer in {path} does not load: {error}") from error
 
 
 def _demo(*, quiet: bool) -> Checkpoint:

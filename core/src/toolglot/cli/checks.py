@@ -41,8 +41,12 @@ def require_flags(arguments: Namespace) -> None:
 
 
 def require_template(name: str | None) -> None:
-    """Raise UsageError when ``name`` is written as a path and no file is there; other names need the tokenizer."""
-    if name is not None and ("/" in name or name.endswith(".jinja")) and not Path(name).is_file():
+    """Raise UsageError when ``name`` is written as a path and nothing is there; other names need the tokenizer."""
+    from toolglot.prompts.templates import shipped_name
+
+    if name is None or not ("/" in name or name.endswith(".jinja")):
+        return
+    if not Path(name).is_file() and shipped_name(name) is None:
         raise UsageError(f"--chat-template {name}: no such file; give an existing file, or a template by name")
 
 

@@ -74,6 +74,7 @@ def _add_tool_calling(group: Any) -> None:
 
 
 def _add_prompt(group: Any) -> None:
+    add_tokenizer_mode(group)
     group.add_argument(
         "--chat-template",
         metavar="TEMPLATE",
@@ -85,6 +86,15 @@ def _add_prompt(group: Any) -> None:
         type=json_object,
         default={},
         help="arguments of the chat template, which a request may override",
+    )
+
+
+def add_tokenizer_mode(group: Any) -> None:
+    group.add_argument(
+        "--tokenizer-mode",
+        choices=("auto", "hf", "mistral"),
+        default="auto",
+        help="whose tokenizer: transformers' (hf) or mistral-common's, which also writes prompts (default: auto)",
     )
 
 

@@ -7,11 +7,13 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from toolglot.cli import checks, reading
+from toolglot.cli.arguments import UsageError
 
 if TYPE_CHECKING:
-    from toolglot.checkpoints import Checkpoint
+    from toolglot.checkpoints import Checkpoint, TokenizerMode
     from toolglot.engine.local import LocalEngine
     from toolglot.parser import Parser
+    from toolglot.prompts import Renderer
     from toolglot.server import ServerConfig
 
 logger = logging.getLogger("toolglot")
@@ -21,6 +23,7 @@ def serve(arguments: Namespace) -> None:
     """Serve until told to stop. Raises UsageError, PluginError or ModelError when that cannot be."""
     logging.basicConfig(level=arguments.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
     checks.require_extras()
+    require_no_template(arguments, arguments.tokenizer_mode)
     preset(arguments)
     checks.require_flags(arguments)
     reading.load_plugin_files(arguments.tool_parser_plugin, replace=arguments.replace_parser)
@@ -33,16 +36,16 @@ def serve(arguments: Namespace) -> None:
 def load_and_serve(arguments: Namespace) -> None:
     """Load the model and serve it; the tokenizer's part comes before the weights."""
     from toolglot import checkpoints, server
-    from toolglot.prompts import PromptRenderer, find_template
 
     checkpoint = checkpoints.resolve(arguments.model)
     logger.info("model: %s, in %s", checkpoint.name, checkpoint.path)
-    tokenizer = checkpoints.load_tokenizer(checkpoint.path)
-    template = None if arguments.chat_template is None else find_template(arguments.chat_template, tokenizer)
+    mode = checkpoints.tokenizer_mode(checkpoint.path, arguments.tokenizer_mode)
+    require_no_template(arguments, mode)
+    tokenizer = checkpoints.load_tokenizer(checkpoint.path, mode)
     parser = load_parser(arguments, tokenizer=tokenizer)
-    prompts = PromptRenderer(tokenizer, chat_template=template, keep=reasoning_fences(parser))
+    prompts = load_prompts(arguments, mode, tokenizer, parser)
     engine = load_engine(arguments, checkpoint, tokenizer)
-    log_settings(arguments, parser)
+    log_settings(arguments, mode, parser)
     config = server_config(arguments)
     server.run(server.create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser), config)
 
@@ -65,6 +68,27 @@ def load_parser(arguments: Namespace, *, tokenizer: Any) -> Parser | None:
     if arguments.tool_call_parser is None:
         return None
     return reading.load_parser(arguments.tool_call_parser, tokenizer=tokenizer, reasoning=arguments.reasoning_parser)
+
+
+def require_no_template(arguments: Namespace, mode: str) -> None:
+    """Raise UsageError for a chat template that nothing would read."""
+    if mode == "mistral" and arguments.chat_template is not None:
+        raise UsageError(
+            f"--chat-template {arguments.chat_template}: mistral-common writes this model's prompts, without a "
+            "template; leave the flag out, or add --tokenizer-mode hf"
+        )
+
+
+def load_prompts(arguments: Namespace, mode: TokenizerMode, tokenizer: Any, parser: Parser | None) -> Renderer:
+    """What renders prompts: mistral-common or a chat template. Raises ModelError, UsageError."""
+    from toolglot.prompts import PromptRenderer, find_template
+
+    if mode == "mistral":
+        from toolglot.prompts.mistral import MistralRenderer
+
+        return MistralRenderer(tokenizer)
+    template = None if arguments.chat_template is None else find_template(arguments.chat_template, tokenizer)
+    return PromptRenderer(tokenizer, chat_template=template, keep=reasoning_fences(parser))
 
 
 def load_engine(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) -> LocalEngine:
@@ -105,10 +129,11 @@ def server_config(arguments: Namespace) -> ServerConfig:
     )
 
 
-def log_settings(arguments: Namespace, parser: Parser | None) -> None:
+def log_settings(arguments: Namespace, mode: TokenizerMode, parser: Parser | None) -> None:
     """One line each: the parser and where it is from, the chat template. Engine and server log their own facts."""
     logger.info("parser: %s", describe(parser))
-    logger.info("chat template: %s", arguments.chat_template or "the tokenizer's own")
+    own = "none, mistral-common writes the prompts" if mode == "mistral" else "the tokenizer's own"
+    logger.info("chat template: %s", arguments.chat_template or own)
 
 
 def describe(parser: Parser | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolglot.prompts.messages import count_tool_calls, read_messages
-from toolglot.prompts.renderer import Prompt, PromptRenderer
+from toolglot.prompts.renderer import Prompt, PromptRenderer, Renderer
 from toolglot.prompts.templates import find_template
 
-__all__ = ["Prompt", "PromptRenderer", "count_tool_calls", "find_template", "read_messages"]
+__all__ = ["Prompt", "PromptRenderer", "Renderer", "count_tool_calls", "find_template", "read_messages"]

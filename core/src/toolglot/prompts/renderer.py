@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import TemplateSyntaxError
 from msgspec import Struct
@@ -24,6 +24,17 @@ class Prompt(Struct, frozen=True):
 
     text: str
     token_ids: tuple[int, ...]
+
+
+class Renderer(Protocol):
+    """Renders requests to prompts, in whichever way the model's makers do."""
+
+    @property
+    def template(self) -> str:
+        """The text of the chat template; empty where prompts are not made from one."""
+
+    def render(self, request: Request) -> Prompt:
+        """The prompt for a request. Raises RequestError."""
 
 
 class PromptRenderer:

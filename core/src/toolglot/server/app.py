@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from toolglot.engine.protocol import Engine
 from toolglot.parser import Parser
-from toolglot.prompts import PromptRenderer
+from toolglot.prompts import Renderer
 from toolglot.server.auth import BearerAuth
 from toolglot.server.chat import ChatCompletions
 from toolglot.server.config import ServerConfig
@@ -29,7 +29,7 @@ from toolglot.server.models import ServedModels
 
 
 def create_app(
-    config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: PromptRenderer, parser: Parser | None
+    config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None
 ) -> Starlette:
     """The application that serves ``engine``. It starts the engine when it starts, and stops it when it stops."""
     generator = Generator(engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)

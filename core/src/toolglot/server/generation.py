@@ -15,7 +15,7 @@ from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingPara
 from toolglot.errors import EngineError, GrammarError, QueueFullError
 from toolglot.events import Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
-from toolglot.prompts import Prompt, PromptRenderer
+from toolglot.prompts import Prompt, Renderer
 from toolglot.requests import Output, Request
 from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.plain import PlainText
@@ -38,7 +38,7 @@ class Prepared(Struct, frozen=True):
 class Generator:
     """Makes prompts, grammars and generations for one served model."""
 
-    def __init__(self, *, engine: Engine, tokenizer: Any, prompts: PromptRenderer, parser: Parser | None) -> None:
+    def __init__(self, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None) -> None:
         self.engine = engine
         self.parser = parser or PlainText()
         self._tokenizer = tokenizer

@@ -29,11 +29,15 @@ class TokenTable(Struct, frozen=True):
 
 
 def token_table(tokenizer: Any) -> TokenTable:
-    """The table of one of transformers' fast tokenizers or tokenizers' own; kept for the next call.
+    """The table of one of transformers' fast tokenizers or tokenizers' own, kept for the next call, or the
+    ``token_table`` that the tokenizer has itself.
 
     Raises:
         ModelError: the tokenizer is no fast one, or its decoder is of a kind that this module does not know.
     """
+    own: TokenTable | None = getattr(tokenizer, "token_table", None)
+    if own is not None:
+        return own
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "decoder"):
         raise ModelError(f"{type(tokenizer).__name__} is no fast tokenizer; the model needs a tokenizer.json")

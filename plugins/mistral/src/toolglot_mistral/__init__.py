@@ -1,6 +1,8 @@
-"""Mistral (``mistral``): ``[TOOL_CALLS]name[ARGS]{…}`` from tokenizer v11 on, a JSON list before.
+"""Mistral (``mistral``, or by hand ``mistral_v11``, ``mistral_v3``): ``[TOOL_CALLS]name[ARGS]{…}`` from tokenizer v11 on,
+a JSON list before.
 
 Checked against the chat templates of Mistral Small 3.2, Ministral 3, Devstral and Nemo, and mistral-common v3 to v13.
+A tokenizer is transformers' or mistral-common's (``--tokenizer-mode``).
 """
 
 from toolglot import added_tokens
@@ -21,13 +23,14 @@ NAMED = Calls(
 )
 LIST = Calls(JsonCall(id="id"), section=Frame(("[TOOL_CALLS]~[",), ("]",)), separator=", ")
 REASONING = Reasoning(Frame(("[THINK]", "<think>\n"), ("[/THINK]", "\n</think>\n\n")))
+V3, V11 = (WireFormat(calls, REASONING, ids=AlphanumericIds(9)) for calls in ((LIST, NAMED), (NAMED, LIST)))
 
 
 def mistral(tokenizer: object) -> WireFormat:
     """The generation that the vocabulary knows is the one written; both are read."""
     names = added_tokens(tokenizer)
-    calls = (LIST, NAMED) if names and "[ARGS]" not in names else (NAMED, LIST)
-    return WireFormat(calls, REASONING, ids=AlphanumericIds(9))
+    return V3 if names and "[ARGS]" not in names else V11
 
 
 plugin = WireFormatParser(mistral)
+plugin_v3, plugin_v11 = WireFormatParser(V3), WireFormatParser(V11)
