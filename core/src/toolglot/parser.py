@@ -270,11 +270,16 @@ class Stream:
         elif delta.text:
             self._held.append(delta.text)
         for event in events:
-            if isinstance(event, CallStart):
-                self._open = event.index
-            elif isinstance(event, CallEnd):
-                self._open = None
+            if not isinstance(event, ArgumentsDelta):
+                self._note(event)
         return events if isinstance(events, list) else list(events)
+
+    def _note(self, event: Event) -> None:
+        """Keep in mind which call is open."""
+        if isinstance(event, CallStart):
+            self._open = event.index
+        elif isinstance(event, CallEnd):
+            self._open = None
 
     def _broken(self) -> list[Event]:
         """The end of the call in which the plugin failed, if it was in one."""
