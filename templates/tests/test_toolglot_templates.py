@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,15 @@ def test_every_template_in_the_folder_is_shipped_under_its_name() -> None:
 
     assert {name: toolglot_templates.read(name) for name in toolglot_templates.names()} == listed
     assert "tool_chat_template_hermes" in listed
+
+
+def test_the_page_about_templates_lists_each_with_its_parser() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "templates.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(tool_chat_template_[^`]+)` \| `([^`]+)` \|", page, re.MULTILINE)
+
+    assert sorted(name for name, _ in rows) == toolglot_templates.names()
+    for name, parser in rows:
+        assert f"(parser `{parser}`)" in toolglot_templates.read(name)
 
 
 def test_the_suffix_may_be_given() -> None:

@@ -9,9 +9,25 @@ from toolglot.errors import ModelError
 from toolglot.prompts import find_template
 
 
-@pytest.mark.parametrize("name", ["tool_chat_template_hermes", "tool_chat_template_hermes.jinja"])
-def test_a_shipped_template_is_found_by_name(name: str, tokenizer) -> None:
-    assert find_template(name, tokenizer) == toolglot_templates.read("tool_chat_template_hermes")
+@pytest.mark.parametrize("suffix", ["", ".jinja"])
+@pytest.mark.parametrize("name", toolglot_templates.names())
+def test_a_shipped_template_is_found_by_name(name: str, suffix: str, tokenizer, caplog) -> None:
+    assert find_template(name + suffix, tokenizer) == toolglot_templates.read(name)
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("name", toolglot_templates.names())
+def test_a_path_of_which_nothing_is_there_means_the_shipped_template_of_its_name(name: str, tokenizer, caplog) -> None:
+    assert find_template(f"examples/{name}.jinja", tokenizer) == toolglot_templates.read(name)
+    assert f"examples/{name}.jinja" in caplog.text
+
+
+def test_a_file_that_is_there_comes_before_a_shipped_template(tmp_path: Path, tokenizer, caplog) -> None:
+    path = tmp_path / "tool_chat_template_hermes.jinja"
+    path.write_text("mine", "utf-8")
+
+    assert find_template(str(path), tokenizer) == "mine"
+    assert not caplog.text
 
 
 def test_a_path_is_read(tmp_path: Path, tokenizer) -> None:
