@@ -126,7 +126,7 @@ def mutants(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Wheels and source archives of every package, in dist/."""
     install(session, "build")
-    for package in PACKAGES:
+    for package in (*PACKAGES, "all"):
         session.run("python", "-m", "build", "--outdir", "dist", package)
 
 

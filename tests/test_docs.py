@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import runpy
 import shlex
 import tomllib
 from pathlib import Path
@@ -15,7 +16,6 @@ import pytest
 from toolglot import hookspecs, plugins
 from toolglot.cli import COMMANDS, argument_parser, main
 from toolglot.events import Outcome, Repair
-from toolglot.plugins import GROUP
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -174,12 +174,17 @@ def test_links_lead_to_files(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("pyproject", sorted(ROOT.glob("plugins/*/pyproject.toml")), ids=lambda path: path.parent.name)
-def test_every_parser_is_in_the_guide_with_its_package(pyproject: Path) -> None:
-    project = tomllib.loads(pyproject.read_text())["project"]
-    names = ", ".join(f"`{name}`" for name in project["entry-points"][GROUP])
+def test_the_page_of_families_is_made_from_the_parsers() -> None:
+    made = runpy.run_path(str(ROOT / "docs/families.py"))["page"]()
 
-    assert f"\n| {names} | `{project['name']}` | " in (ROOT / "docs/guide.md").read_text()
+    assert made == (ROOT / "docs/families.md").read_text(), "bring it up to date: python docs/families.py"
+
+
+def test_every_family_is_in_the_package_of_all() -> None:
+    names = [tomllib.loads(path.read_text())["project"]["name"] for path in sorted(ROOT.glob("plugins/*/pyproject.toml"))]
+    wanted = tomllib.loads((ROOT / "all/pyproject.toml").read_text())["project"]["dependencies"]
+
+    assert wanted == [f"{name}>=0.1" for name in names]
 
 
 def test_the_entry_points_on_the_page_are_those_of_the_plugin() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +43,12 @@ def resolve(model: str | None, *, quiet: bool = False) -> Checkpoint:
     return Checkpoint(_from_hub(model), model)
 
 
+def files_of(model: str, patterns: Sequence[str]) -> Path:
+    """A directory with the files of ``model``, a directory or a hub name, matching ``patterns``. Raises ModelError."""
+    path = Path(model).expanduser()
+    return path if path.is_dir() else _from_hub(model, patterns)
+
+
 def _demo(*, quiet: bool) -> Checkpoint:
     path = gguf.location(demo.SHA256)
     if not path.is_dir():
@@ -56,12 +62,12 @@ def _checked(path: Path) -> Path:
     return path
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, wanted: Sequence[str] = _WANTED) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
     try:
-        return _checked(Path(snapshot_download(name, allow_patterns=_WANTED, ignore_patterns=_SECOND_COPIES)))
+        return _checked(Path(snapshot_download(name, allow_patterns=list(wanted), ignore_patterns=_SECOND_COPIES)))
     except HFValidationError as error:
         raise ModelError(_not_found(name, "it is not even the form of a hub name")) from error
     except OSError as error:  # the hub's errors, offline and not found among them, are all of this kind

@@ -37,7 +37,9 @@ def add(commands: Any) -> None:
         "target", metavar="TARGET", nargs="?", help="an installed parser, the folder of a package, or a plugin file"
     )
     parser.add_argument("--cases", metavar="DIR", help="the folder of the parser's case files")
-    parser.add_argument("--law", metavar="LAW", action="append", default=[], help="only this law: L0 to L7, commit, truncation")
+    parser.add_argument(
+        "--law", metavar="LAW", action="append", default=[], help="only this: L0 to L7, commit, truncation"
+    )
     parser.set_defaults(run=run, parser=parser)
 
 

@@ -6,6 +6,8 @@ import logging
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from toolglot.cli import checks, reading
 from toolglot.cli.arguments import UsageError
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from toolglot.server import ServerConfig
 
 logger = logging.getLogger("toolglot")
+
+AUTO = "auto"
+"""In place of a parser's name: the one that fits the model."""
 
 
 def serve(arguments: Namespace) -> None:
@@ -42,6 +47,7 @@ def load_and_serve(arguments: Namespace) -> None:
     mode = checkpoints.tokenizer_mode(checkpoint.path, arguments.tokenizer_mode)
     require_no_template(arguments, mode)
     tokenizer = checkpoints.load_tokenizer(checkpoint.path, mode)
+    detect_parser(arguments, checkpoint, tokenizer)
     parser = load_parser(arguments, tokenizer=tokenizer)
     prompts = load_prompts(arguments, mode, tokenizer, parser)
     engine = load_engine(arguments, checkpoint, tokenizer)
@@ -65,7 +71,7 @@ def preset(arguments: Namespace) -> None:
 
 def load_parser(arguments: Namespace, *, tokenizer: Any) -> Parser | None:
     """The parser that the flags name, or None. Raises PluginError, UsageError."""
-    if arguments.tool_call_parser is None:
+    if arguments.tool_call_parser in (None, AUTO):
         return None
     return reading.load_parser(arguments.tool_call_parser, tokenizer=tokenizer, reasoning=arguments.reasoning_parser)
 
@@ -89,6 +95,22 @@ def load_prompts(arguments: Namespace, mode: TokenizerMode, tokenizer: Any, pars
         return MistralRenderer(tokenizer)
     template = None if arguments.chat_template is None else find_template(arguments.chat_template, tokenizer)
     return PromptRenderer(tokenizer, chat_template=template, keep=reasoning_fences(parser))
+
+
+def detect_parser(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) -> None:
+    """Replace ``auto`` by the name of the parser that fits the model. Raises ModelError; UndecidedError."""
+    from toolglot import detection
+    from toolglot.checkpoints import read_evidence
+    from toolglot.prompts import find_template
+
+    if arguments.tool_call_parser != AUTO:
+        return
+    evidence = read_evidence(checkpoint.path)
+    if arguments.chat_template is not None:
+        evidence = replace(evidence, template=find_template(arguments.chat_template, tokenizer))
+    found = detection.detect(evidence)
+    arguments.tool_call_parser = found.name
+    logger.info("--tool-call-parser auto: %s, since %s", found.name, found.reason)
 
 
 def load_engine(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) -> LocalEngine:
