@@ -42,7 +42,16 @@ MUTANTS = (
     Mutant(
         "the name must come first",
         FORMATS + "json_call.py",
-        (("if machine.layout.exact and not self.named and key", "if not self.named and key"),),
+        (
+            (
+                "        machine.settle()\n        if key == body.name and",
+                (
+                    "        if key != body.name and not self.named:\n"
+                    "            raise machine.wrong()\n"
+                    "        if key == body.name and"
+                ),
+            ),
+        ),
     ),
     Mutant(
         "a closer inside a string ends the call",

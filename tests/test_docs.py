@@ -181,7 +181,8 @@ def test_the_page_of_families_is_made_from_the_parsers() -> None:
 
 
 def test_every_family_is_in_the_package_of_all() -> None:
-    names = [tomllib.loads(path.read_text())["project"]["name"] for path in sorted(ROOT.glob("plugins/*/pyproject.toml"))]
+    files = sorted(ROOT.glob("plugins/*/pyproject.toml"))
+    names = [tomllib.loads(path.read_text())["project"]["name"] for path in files]
     wanted = tomllib.loads((ROOT / "all/pyproject.toml").read_text())["project"]["dependencies"]
 
     assert wanted == [f"{name}>=0.1" for name in names]
