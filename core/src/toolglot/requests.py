@@ -102,6 +102,8 @@ class Request(Struct, frozen=True, kw_only=True):
     tool_choice: ToolChoice = "auto"
     parallel_tool_calls: bool = True
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    prompt_tools: tuple[Tool, ...] | None = None
+    """What the chat template is given instead of ``tools``: none, where a parser has shown them in the messages."""
     skip_special_tokens: bool = True
     """Whether special tokens that are not markers of the format are left out of the text."""
     reasoning_open: bool = False
@@ -119,6 +121,11 @@ class Request(Struct, frozen=True, kw_only=True):
     """Whether a call that the token limit cut is delivered as far as it got; ``drop`` holds each call until it ends."""
     unknown_tools: Literal["call", "content"] = "call"
     """What a call of a tool that was not offered becomes."""
+
+    @property
+    def templated_tools(self) -> tuple[Tool, ...]:
+        """The tools that the chat template is given."""
+        return self.tools if self.prompt_tools is None else self.prompt_tools
 
     @property
     def calls_allowed(self) -> bool:

@@ -115,6 +115,15 @@ async def test_a_stop_token_ends_the_output_and_is_not_in_it(checkpoint, serve, 
     assert await collect(engine, [1, 2, 3], 20, ignore_eos=True) == (tokens, "length")
 
 
+async def test_the_last_delta_says_which_stop_token_ended_the_output(checkpoint, serve, collect):
+    tokens, _ = await collect(await serve(checkpoint), [1, 2, 3], 20)
+    engine = await serve(checkpoint, eos=tokens[5])
+
+    *before, last = [delta async for delta in engine.submit([1, 2, 3], SamplingParams(max_tokens=20, temperature=0))]
+    assert (last.token_ids, last.finish, last.stop_token) == ((), "stop", tokens[5])
+    assert {delta.stop_token for delta in before} == {None}
+
+
 async def test_twenty_requests_at_once_all_finish(checkpoint, serve, collect):
     engine = await serve(checkpoint, max_num_seqs=4)
 

@@ -71,6 +71,7 @@ FAMILIES = {
     "seed_oss": functions("<parameter=~{key}~>~{value}~</parameter>\n", "<seed:tool_call>", "</seed:tool_call>"),
     "glm45": keyed("{name}\n", f"{KEY}\n<arg_value>{{value}}</arg_value>\n", between="\n"),
     "glm47": keyed("{name}~", f"{KEY}~<arg_value>{{value}}</arg_value>~"),
+    "ling3": keyed("{name}\n", f"{KEY}\n<arg_value>{{value}}</arg_value>~", "\n</tool_call>", "\n"),
     "deepseek_v32": dsml("｜DSML｜", "function_calls"),
     "deepseek_v41": dsml("｜DSML｜ ", "calls"),
     "minimax_m2": WireFormat(
@@ -208,6 +209,8 @@ WRITTEN = {
     "<arg_value>3</arg_value>\n</tool_call>\n<tool_call>now\n</tool_call>",
     "glm47": "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>days</arg_key>"
     "<arg_value>3</arg_value></tool_call><tool_call>now</tool_call>",
+    "ling3": "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value><arg_key>days</arg_key>\n"
+    "<arg_value>3</arg_value>\n</tool_call>\n<tool_call>now\n\n</tool_call>",
     "deepseek_v32": f'\n\n<{D}function_calls>\n<{D}invoke name="get_weather">\n<{D}parameter name="city" string="true">'
     f'Oslo</{D}parameter>\n<{D}parameter name="days" string="false">3</{D}parameter>\n</{D}invoke>\n'
     f'<{D}invoke name="now">\n</{D}invoke>\n</{D}function_calls>',
@@ -424,6 +427,19 @@ def test_any_other_opener_in_a_value_is_part_of_it(inner):
     assert call.repairs == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments", "rest"),
+    [
+        ("Dallas\n<parameter=la", '{"city": "Dallas', "\n<parameter=la"),
+        ("Dallas\n<parameter=zzz and ", '{"city": "Dallas\\n<parameter=zzz and ', ""),
+    ],
+)
+def test_only_half_an_opener_that_can_become_one_is_held_back(text, arguments, rest):
+    call = call_of(QWEN, f"<tool_call>\n<function=get_weather>\n<parameter=city>\n{text}", "length")
+
+    assert (call.arguments, call.rest) == (arguments, rest)
+
+
 def test_a_value_without_its_closer_runs_to_the_end_and_the_call_is_malformed():
     call = call_of(QWEN, qwen("<parameter=city>\nOslo\n"))
 
@@ -509,19 +525,18 @@ def test_a_call_that_is_cut_is_delivered_as_far_as_it_got(family):
         pieces = streamed(parser, list(text[:end]), "length", tools=TOOLS)
         assert summary(pieces) == summary(message)
         for call in message.tool_calls:
-            told = call.arguments + call.rest
             assert call.outcome in ("truncated", "ok")
             assert call.outcome != "ok" or call.arguments == whole
-            assert call.arguments == whole[: len(call.arguments)] or "<" in told or "]" in told or told.endswith("\\n")
+            assert whole.startswith(call.arguments)
     assert parser.parse(text, tools=TOOLS, finish_reason="length").tool_calls[0].arguments == whole
 
 
 @pytest.mark.parametrize(
     ("text", "arguments", "rest"),
     [
-        ("<parameter=city>\nOslo\n</para", '{"city": "Oslo\\n</para', ""),
-        ("<parameter=city>\nOslo\n</parameter>", '{"city": "Oslo"', ""),
-        ("<parameter=city>\nOslo\n</parameter>\n</func", '{"city": "Oslo"', "\n</func"),
+        ("<parameter=city>\nOslo\n</para", '{"city": "Oslo', "\n</para"),
+        ("<parameter=city>\nOslo\n</parameter>", '{"city": "Oslo', "\n</parameter>"),
+        ("<parameter=city>\nOslo\n</parameter>\n</func", '{"city": "Oslo', "\n</parameter>\n</func"),
         ("<parameter=city>\nOslo\n</parameter>\n<parameter=da", '{"city": "Oslo"', "\n<parameter=da"),
         ("<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n1", '{"city": "Oslo"', "<parameter=days>\n1"),
         ("<parameter=days>\n1", "{", "<parameter=days>\n1"),

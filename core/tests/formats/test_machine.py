@@ -274,6 +274,34 @@ def test_a_trailer_counts_only_at_the_end():
     assert read(parser, f"<call>{F}</call>\n</s>\n").content is None
 
 
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize(
+    ("text", "unparsed"),
+    [
+        ('{"answer": 42}', False),
+        ('[1, {"name": "Alice"}]', False),
+        ('{"name": "h", "parameters": {}}', False),
+        ('{"name": "f", "parameters": oops}', True),
+    ],
+)
+def test_json_that_names_no_offered_tool_is_no_call_that_could_not_be_read(text, unparsed, constrained):
+    bare = Calls(JsonCall(arguments=("parameters",)), section=Frame(("",)), separator="; ")
+    message = read(parser_of(bare), text, constrained=constrained)
+
+    assert (message.content, message.tool_calls, message.unparsed) == (text, (), unparsed)
+
+
+@pytest.mark.parametrize("form", [ARRAY, NESTED])
+@pytest.mark.parametrize("broken", ['{"a": "b\n', '{"a": <', '{"a": [1, <'])
+def test_a_broken_call_ends_at_the_end_of_its_section(form, broken):
+    opener, closer = (form.section.open[0] + form.call.open[0]).replace("~", ""), form.section.close[0].replace("~", "")
+    text = f'{opener}{{"name": "f", "arguments": {broken}'
+    message = read(parser_of(form), f"{text}{closer} And more.")
+
+    (call,) = message.tool_calls
+    assert (call.outcome, message.content) == ("malformed", " And more.")
+
+
 def test_an_unknown_tool_is_a_call_or_content():
     text = f"<call>{F}</call>".replace('"f"', '"h"')
 

@@ -267,6 +267,14 @@ def test_a_call_that_breaks_at_its_closer_keeps_what_was_tried():
     assert read(GEMMA, framed("gemma4", "call:f{a:1,b")).tool_calls[0].rest == ",b"
 
 
+def test_a_key_that_could_end_the_map_is_quoted():
+    call = Call("", "f", '{")a": 1}')
+
+    for seed in range(20):
+        (got,) = GEMMA.parse(GEMMA.render([call], vary=seed), tools=TOOLS).tool_calls
+        assert (got.arguments, got.outcome) == (call.arguments, "ok")
+
+
 @pytest.mark.parametrize("space", ["", " "])
 def test_a_call_without_arguments_is_repaired(space):
     call = read(GEMMA, f"<|tool_call>call:f{space}<tool_call|>").tool_calls[0]
@@ -281,8 +289,11 @@ def test_a_call_without_arguments_is_repaired(space):
         ("call:f{a", "", "{a"),
         ("call:f{a:12", "", "{a:12"),
         ("call:f{a:@x", '{"a": "x', ""),
-        ('call:f{a:@x<|"', '{"a": "x<|\\"', ""),
-        ("call:f{a:@x@", '{"a": "x"', ""),
+        ('call:f{a:@x<|"', '{"a": "x', '<|"'),
+        ("call:f{a:@x@", '{"a": "x', '<|"|>'),
+        ("call:f{a:@x@ <tool", '{"a": "x', '<|"|> <tool'),
+        ("call:f{<", "", "{<"),
+        ("call:f{a:<|", "", "{a:<|"),
         ("call:f{a:@x@,b:", '{"a": "x"', ",b:"),
         ("call:f{a:[@x@,{", '{"a": ["x"', ",{"),
     ],

@@ -67,10 +67,11 @@ def test_an_empty_scan_finds_nothing():
     assert scan_of(("", "\n")).find("text", 0, eof=False) == (4, NO, None)
 
 
-@given(st.lists(st.sampled_from(["<a>", "<ab>", "x", "<", "a", "b", ">", " "]), max_size=12), st.data())
-def test_scanning_in_pieces_finds_what_scanning_at_once_finds(words, data):
+@pytest.mark.parametrize("markers", [("<a>", "<ab>"), ("<ab>", "a b", "b>x"), ("<a_b>", "a b")])
+@given(words=st.lists(st.sampled_from(["<a>", "<ab>", "x", "<", "a", "b", ">", " ", "_"]), max_size=12), data=st.data())
+def test_scanning_in_pieces_finds_what_scanning_at_once_finds(markers, words, data):
     text = "".join(words)
-    scan: Scan[str] = scan_of(("<a>", "<ab>"))
+    scan: Scan[str] = scan_of(markers)
     found, at, arrived = [], 0, 0
     while True:
         eof = arrived == len(text)

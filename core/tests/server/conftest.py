@@ -64,6 +64,7 @@ class Script:
     finish: str | None = "stop"
     delay: float = 0.0
     error: Exception | None = None
+    stop_token: int | None = None
 
 
 @dataclass
@@ -149,7 +150,7 @@ class ScriptedEngine:
                 raise script.error
             if script.finish is not None:
                 self._check(matcher, (self.stop_token,))
-                yield TokenDelta((), script.finish)
+                yield TokenDelta((), script.finish, script.stop_token)
         finally:
             self.running -= 1
 

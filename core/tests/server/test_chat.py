@@ -26,6 +26,21 @@ def test_content_reasoning_and_calls_come_back_the_same_both_ways(served, weathe
     assert reply.extension == {"calls": [{"outcome": "ok", "repairs": []}]}
 
 
+@pytest.mark.parametrize(("marker", "repairs"), [("</tool_call>", []), ("<|im_end|>", ["missing_closer"])])
+def test_a_stop_token_that_is_a_marker_is_read(served, weather, tokenizer, marker, repairs):
+    served.engine.say(CALL.removesuffix("</tool_call>"), stop_token=tokenizer.convert_tokens_to_ids(marker))
+    reply = served.both(tools=[weather])
+    assert (reply.content, reply.calls) == (None, [("get_weather", ARGUMENTS)])
+    assert reply.extension == {"calls": [{"outcome": "ok", "repairs": repairs}]}
+
+
+def test_within_a_grammar_the_stop_token_only_ends_the_reply(served, weather, tokenizer):
+    served.engine.say(CALL, stop_token=tokenizer.convert_tokens_to_ids("</tool_call>"))
+    reply = served.both(tools=[weather], tool_choice="required")
+    assert (reply.content, reply.calls) == (None, [("get_weather", ARGUMENTS)])
+    assert reply.extension == {"calls": [{"outcome": "ok", "repairs": []}]}
+
+
 def test_the_official_client_reads_a_whole_reply(served, weather):
     served.engine.say(CALL)
     completion = served.chat(tools=[weather])

@@ -33,7 +33,7 @@ def test_markers_of_a_format():
     assert set(MARKERS.every) == {"<call>~[", "]</call>", "</think>", "<other>", "<think>"}
     assert MARKERS.openers == ("<call>~[", "<other>")
     assert MARKERS.closers == ("]</call>",)
-    assert set(MARKERS.tokens) == {"<call>", "]</call>", "</think>", "<other>", "<think>"}
+    assert set(MARKERS.tokens) == {"<call>", "</call>", "</think>", "<other>", "<think>"}
     assert [match.span() for match in matches("<call>~[", "<call>[ <call>\n [ <call>")] == [(0, 7), (8, 17)]
 
 

@@ -168,8 +168,10 @@ class Loop:
             over = sequence.matcher.finished
         else:
             over = token in self._stop_ids and not sequence.sampling.ignore_eos
-        if over:
-            self._end(sequence, TokenDelta(() if token in self._stop_ids else (token,), "stop"))
+        if over and token in self._stop_ids:
+            self._end(sequence, TokenDelta((), "stop", token))
+        elif over:
+            self._end(sequence, TokenDelta((token,), "stop"))
         elif sequence.generated == sequence.sampling.max_tokens:
             self._end(sequence, TokenDelta((token,), "length"))
         else:

@@ -31,6 +31,8 @@ class TokenDelta(Struct, frozen=True):
 
     token_ids: tuple[int, ...] = ()
     finish: Literal["stop", "length", "abort"] | None = None
+    stop_token: int | None = None
+    """On the last delta, the stop token that the model wrote, where it wrote one: it can be a marker of the format."""
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):

@@ -108,7 +108,7 @@ def _spellings(form: WireFormat) -> set[str]:
     frames += [form.reasoning.fence] if form.reasoning else []
     frames += [form.content] if form.content else []
     bodies = {marker for calls in form.calls for marker in (*calls.body.markers, calls.separator)}
-    return spellings(frames) | bodies | set(form.trailer)
+    return spellings(frames) | bodies | {form.between, *form.trailer}
 
 
 def _encoded(form: WireFormat, encode: Callable[[str], str]) -> WireFormat:
@@ -127,4 +127,11 @@ def _encoded(form: WireFormat, encode: Callable[[str], str]) -> WireFormat:
     reasoning = form.reasoning and replace(form.reasoning, fence=frame(form.reasoning.fence))
     content = form.content and frame(form.content)
     trailer = tuple(map(encode, form.trailer))
-    return replace(form, calls=tuple(map(dialect, form.calls)), reasoning=reasoning, content=content, trailer=trailer)
+    return replace(
+        form,
+        calls=tuple(map(dialect, form.calls)),
+        reasoning=reasoning,
+        content=content,
+        between=encode(form.between),
+        trailer=trailer,
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from msgspec import Struct
 
+from toolglot.structural_tag import Regex
+
 if TYPE_CHECKING:
     from toolglot.events import Call
     from toolglot.formats.cursor import Reading
@@ -17,6 +19,14 @@ if TYPE_CHECKING:
 
     Pieces: TypeAlias = "tuple[str | Format, ...]"
     """What a call may be written as: fixed text, in which markers may stand, and formats between."""
+
+
+NUMBER = Regex("[0-9]{1,3}")
+"""What the grammar admits as a call's number."""
+OWN_ID = Regex("[A-Za-z0-9]{9}")
+"""What it admits as an id that the model makes up."""
+NO_ID = "000000000"
+"""What is rendered for a call without an id."""
 
 
 class Freedom(Random):
@@ -33,6 +43,11 @@ class Body(Struct, frozen=True):
     def first(self) -> str:
         """The text with which it begins, where that is fixed; else empty."""
         return ""
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The templates of its header, where it begins with one."""
+        return ()
 
     @property
     def markers(self) -> Iterable[str]:

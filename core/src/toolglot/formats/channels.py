@@ -29,6 +29,11 @@ class Channels:
         self._marked = False
         self._unparsed = False
 
+    @property
+    def at_marker(self) -> bool:
+        """Nothing was said since the last marker."""
+        return self._marked and not self.spoken
+
     def say(self, text: str) -> None:
         """Text of the current channel."""
         said = text.rstrip(WHITESPACE)

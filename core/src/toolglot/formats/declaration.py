@@ -99,6 +99,8 @@ class WireFormat(Struct, frozen=True):
     reasoning: Reasoning | None = None
     content: Frame | None = None
     """What stands around plain answers, where a family has that."""
+    between: str = ""
+    """Between the parts of a turn (reasoning, answers, calls), where a family writes each as a message of its own."""
     ids: Ids = RandomIds()
     begins: Literal["anywhere", "start"] = "anywhere"
     """Where calls may begin whose opener could be ordinary text, as ``{`` and ``[`` could."""
@@ -112,7 +114,7 @@ def exactly(form: WireFormat) -> WireFormat:
     section = _canonical(first.section) if first.section else None
     calls = (replace(first, body=first.body.exactly(), call=_canonical(first.call), section=section),)
     reasoning = form.reasoning and replace(form.reasoning, fence=_canonical(form.reasoning.fence))
-    return replace(form, calls=calls, reasoning=reasoning)
+    return replace(form, calls=calls, reasoning=reasoning, between=form.between.replace("~", ""))
 
 
 def _canonical(frame: Frame) -> Frame:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from toolglot.errors import RenderError
 from toolglot.formats.bare_value import Subschema
 from toolglot.formats.body import Body
-from toolglot.formats.cursor import Failed, Stopped
+from toolglot.formats.cursor import Broken, Failed, Stopped
 from toolglot.formats.declaration import spellings
 from toolglot.formats.element_grammar import ElementGrammar
 from toolglot.formats.element_template import (
@@ -48,13 +48,20 @@ _SLOTS: dict[str, Format] = {"index": Regex('"[0-9]{1,3}"'), "number": Regex('"[
 
 _OPTIONAL = ("index", "number", "id")
 """Attributes of the header that a model may leave out."""
+_AGAIN = "recipient"
+"""The slot in which a header says the name once more."""
 
 _GAP = re.compile(rf"[{WHITESPACE}]{{0,{MAX_GAP}}}+")
 _LINE = "\n"
+_LOOSE = str.maketrans("", "", WHITESPACE + "\"'")
+"""Removes what may vary in an opener."""
 
 
 class ElementCall(Body, frozen=True):
     """The header's template, the template of one argument, and what decides the type of a value.
+
+    Besides ``{name}`` the header may hold ``{index}``, ``{number}`` (from 1), ``{id}``, and ``{recipient}``, which is
+    the name too.
 
     Whitespace of ``argument`` directly next to ``{value}`` is exact: so much is stripped there, once, if it is there.
     """
@@ -62,6 +69,10 @@ class ElementCall(Body, frozen=True):
     head: str
     argument: str
     values: ValueRule = BySchema()
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return without_attributes(self.head, _OPTIONAL)
 
     @property
     def markers(self) -> Iterable[str]:
@@ -77,17 +88,16 @@ class ElementCall(Body, frozen=True):
 
     def read(self, machine: Machine) -> Reading[None]:
         markers = _markers(machine)
-        heads = without_attributes(self.head, _OPTIONAL)
-        slots = yield from machine.header(heads, self.template.head[0] + markers.first)
+        slots = yield from machine.header(self.heads, self.template.head[0] + markers.first)
+        machine.named(slots.get(_AGAIN, slots["name"]))
         machine.named(slots["name"])
         machine.rest("".join(slots[name] for name in _OPTIONAL if not slots.get(name, "0").isdecimal()))
         yield from ElementReader(self, machine, slots["name"], markers).read()
 
     def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:
         require_object(call)
-        slots = {"name": call.name, "index": str(index), "number": str(index + 1), "id": call.id}
-        heads = without_attributes(self.head, _OPTIONAL)
-        head = written(vary.choice(heads) if vary else heads[0], slots, vary, stops=self.template.head[0])
+        slots = {"name": call.name, "index": str(index), "number": str(index + 1), "id": call.id, _AGAIN: call.name}
+        head = written(vary.choice(self.heads) if vary else self.head, slots, vary, stops=self.template.head[0])
         members = list(json.loads(call.arguments).items())
         if vary:
             vary.shuffle(members)
@@ -95,7 +105,7 @@ class ElementCall(Body, frozen=True):
         return head + "".join(writer.argument(key, value) for key, value in members)
 
     def grammar(self, tool: Tool) -> Pieces:
-        name = {"name": tool.name}
+        name = {"name": tool.name, _AGAIN: tool.name}
         head = (_SLOTS.get(part.value) or fill([part], name) for part in parts_of(self.head))
         return (*head, *ElementGrammar(tool, self.template, self.values).arguments())
 
@@ -171,8 +181,11 @@ class ElementReader:
         Returns its slots; None where the arguments end.
         """
         machine = self.machine
+        try:
+            yield from machine.gap(self.template.tail if self._given else "")
+        except Broken:  # as wherever an opener could be
+            raise Stopped from None
         while True:
-            yield from machine.skip()
             found = self._here(machine.text, machine.at)
             if found is None:
                 return None
@@ -187,13 +200,13 @@ class ElementReader:
 
     def _here(self, text: str, at: int) -> Filled | None:
         """The opener at ``at``; None where the arguments end."""
-        machine = self.machine
-        if at == len(text):
-            return None if machine.eof and self._begun and not machine.cut else Filled(PARTIAL, {})
-        marker = self._followers[1].at(text, at, eof=machine.eof)
+        machine, behind = self.machine, reach(_GAP, text, at)  # whitespace before a marker is left to who reads that
+        if behind == len(text):
+            return None if self._over and self._begun else Filled(PARTIAL, {})
+        marker = self._followers[1].at(text, behind, eof=machine.eof)
         if marker.end >= 0:
             return None
-        half = self._followers[1].at(text, at, eof=False)
+        half = self._followers[1].at(text, behind, eof=False)
         return Filled(PARTIAL, {}) if half.end == PARTIAL else self._opener(text, at)
 
     def _opener(self, text: str, at: int) -> Filled:
@@ -291,6 +304,11 @@ class ElementReader:
                     raise Stopped
             yield from machine.more()
 
+    @property
+    def _over(self) -> bool:
+        """The model has ended the output. Where a limit cut it, what would have followed is as open as anywhere."""
+        return self.machine.eof and not self.machine.cut
+
     def _close(self, end: _End) -> None:
         self.machine.take(end.after)
         if end.repaired:
@@ -315,19 +333,19 @@ class ElementReader:
         """Read exactly ``text``, if it is there."""
         machine = self.machine
         while not machine.text.startswith(text, machine.at):
-            if machine.eof or not text.startswith(machine.text[machine.at : machine.at + len(text)]):
+            if self._over or not text.startswith(machine.text[machine.at : machine.at + len(text)]):
                 return False
-            yield
+            yield from machine.more()
         machine.take(machine.at + len(text))
         return True
 
     def _end(self, closing: _Closing) -> _End:
         """Where the value ends in what has arrived. What could be its end is held back until that is known."""
-        text, start, eof = self.machine.text, self.machine.at, self.machine.eof
+        text, start = self.machine.text, self.machine.at
         while True:
-            hit = closing.scan.find(text, start, eof=eof)
+            hit = closing.scan.find(text, start, eof=self._over)
             if hit.action is None:
-                return _End(len(text) if eof else self._unpadded(closing.pad, hit.start))
+                return _End(len(text) if self._over else self._unpadded(closing.pad, hit.start))
             closed = hit.action == closing.closer
             verdict = self._followed(text, hit.end) if closed else self._forgotten(text, hit.start)
             if verdict == PARTIAL:
@@ -348,21 +366,26 @@ class ElementReader:
 
     def _followed(self, text: str, at: int) -> int:
         """Whether behind a closer the format goes on, or the output ends: NO, or PARTIAL while that is open."""
-        eof = self.machine.eof
         at = reach(_GAP, text, at)
-        ends = [0 if eof else PARTIAL]
+        ends = [0 if self._over else PARTIAL]
         if at < len(text):
-            ends = [scan.at(text, at, eof=False).end for scan in self._followers]
-        if max(ends) >= 0 or (eof and PARTIAL in ends):
+            ends = [scan.at(text, at, eof=eof).end for scan in self._followers for eof in (False, True)]
+        if max(ends) >= 0 or (self._over and PARTIAL in ends):
             return at
         return PARTIAL if PARTIAL in ends else NO
 
     def _forgotten(self, text: str, at: int) -> int:
         """Whether at ``at`` an argument begins that the tool declares and that is not yet given."""
         found = self._opener(text, at)
-        if found.end < 0:
-            return NO if self.machine.eof else found.end
-        return found.end if found.slots["key"] in self._missing else NO
+        if found.end == PARTIAL:
+            return PARTIAL if not self._over and self._may_become(text[at:]) else NO
+        return found.end if found.end >= 0 and found.slots["key"] in self._missing else NO
+
+    def _may_become(self, begun: str) -> bool:
+        """Whether the beginning of an opener can be that of an argument which is not yet given."""
+        begun = begun.translate(_LOOSE)
+        openers = [self.template.named(key).translate(_LOOSE) for key in self._missing]
+        return any(one.startswith(begun) or begun.startswith(one) for one in openers)
 
 
 class _Writer:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from toolglot.errors import RenderError
 from toolglot.formats.markers import GAP
-from toolglot.formats.templates import Part, Template, fill, parts_of
+from toolglot.formats.templates import Part, Template, fill, parts_of, slot_of
 
 Slots: TypeAlias = "dict[str, str]"
 """What the slots of a template hold."""
@@ -61,6 +61,12 @@ class ElementTemplate(Struct, frozen=True, dict=True):
     def closed(self, slots: Mapping[str, str]) -> str:
         """The closer of an argument whose opener holds ``slots``."""
         return fill(self._closer_parts, slots)
+
+    def named(self, key: str) -> str:
+        """The opener of an argument, up to its next slot."""
+        parts = parts_of(self.openers[0])
+        end = slot_of(parts) + 1
+        return fill(parts[: end + slot_of(parts[end:])], {"key": key})
 
     def markers(self, slots: Slots, vary: Rng | None) -> tuple[str, str]:
         """An argument's opener and closer.
@@ -120,7 +126,7 @@ def written(template: str, slots: Slots, vary: Rng | None, *, stops: str = "") -
     """
     parts = parts_of(template)
     text = "".join(_varied(part, slots, vary) for part in parts) if vary else fill(parts, slots)
-    found = Template(parts, stops).match(text, 0, eof=True)
+    found = Template(parts, stops).match(text + stops[:1], 0, eof=True)
     if found.end != len(text) or any(value != slots[name] for name, value in found.slots.items()):
         raise RenderError(f"{slots!r} cannot be written as {template!r}")
     return text

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from random import Random as Rng
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec.structs import replace
 
-from toolglot.formats.body import Body
+from toolglot.formats.body import NO_ID, NUMBER, OWN_ID, Body, Freedom
 from toolglot.formats.json_text import Json
 from toolglot.formats.templates import fill, parts_of
-from toolglot.structural_tag import Regex
 
 if TYPE_CHECKING:
     from toolglot.events import Call
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from toolglot.requests import Tool
     from toolglot.structural_tag import Format
 
-_SLOTS: dict[str, Format] = {"index": Regex("[0-9]{1,3}"), "id": Regex("[A-Za-z0-9]{9}")}
+_TYPE = "json"
+_SLOTS: dict[str, Format] = {"index": NUMBER, "id": OWN_ID}
 """What the grammar admits where the header holds more than the name."""
 
 
@@ -35,21 +35,33 @@ class Arguments(Protocol):
     def encoded(self, encode: Callable[[str], str]) -> Self: ...
 
     @property
+    def verbatim(self) -> bool:
+        """They are JSON, and are passed on as they are written."""
+
+    @property
     def markers(self) -> Iterable[str]: ...
 
     def read(self, machine: Machine) -> Reading[None]:
         """Read them, announce the call, and pass them on."""
 
-    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str: ...
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Freedom | None) -> str: ...
 
     def grammar(self, tool: Tool) -> Pieces: ...
 
 
 class HeadedCall(Body, frozen=True):
-    """The header's spellings (the first is canonical), and how the arguments are written."""
+    """The header's spellings (the first is canonical), and how the arguments are written.
+
+    Besides ``{name}`` a header may hold ``{index}``, ``{id}``, and ``{type}`` (what the arguments are: ``json``). The
+    arguments may be a whole :class:`JsonCall`, which says the name once more.
+    """
 
     head: tuple[str, ...]
     arguments: Arguments = Json()
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return self.head
 
     @property
     def markers(self) -> Iterable[str]:
@@ -57,7 +69,7 @@ class HeadedCall(Body, frozen=True):
 
     @property
     def verbatim(self) -> bool:
-        return isinstance(self.arguments, Json)
+        return self.arguments.verbatim
 
     def exactly(self) -> Self:
         return replace(self, head=self.head[:1])
@@ -66,17 +78,26 @@ class HeadedCall(Body, frozen=True):
         return replace(self, head=tuple(map(encode, self.head)), arguments=self.arguments.encoded(encode))
 
     def read(self, machine: Machine) -> Reading[None]:
-        slots = yield from machine.header(self.head, self.arguments.first)
+        slots = yield from machine.header(_longest_first(self.head), self.arguments.first)
         machine.named(slots["name"])
         if "id" in slots:
             machine.identified(slots["id"])
+        if slots.get("type", _TYPE) != _TYPE:
+            machine.rest(slots["type"])
         yield from self.arguments.read(machine)
 
-    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Freedom | None) -> str:
         head = vary.choice(self.head) if vary else self.head[0]
-        slots = {"name": call.name, "index": str(index), "id": call.id or "000000000"}
-        return fill(parts_of(head), slots) + self.arguments.render(call, tool, vary)
+        slots = {"name": call.name, "index": str(index), "id": call.id or NO_ID, "type": _TYPE}
+        return fill(parts_of(head), slots) + self.arguments.render(call, index, tool, vary)
 
     def grammar(self, tool: Tool) -> Pieces:
         head = [_SLOTS.get(value, tool.name) if kind == "word" else value for kind, value in parts_of(self.head[0])]
         return (*head, *self.arguments.grammar(tool))
+
+
+@cache
+def _longest_first(heads: tuple[str, ...]) -> tuple[str, ...]:
+    """The heads such that one which is the beginning of another comes behind it."""
+    fixed = {head: sum(len(value) for kind, value in parts_of(head) if kind == "text") for head in heads}
+    return tuple(sorted(heads, key=fixed.__getitem__, reverse=True))

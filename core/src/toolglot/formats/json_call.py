@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from toolglot.formats.body import Body, Freedom
+from toolglot.formats.body import NO_ID, NUMBER, Body, Freedom
 from toolglot.formats.json_text import (
     Ending,
     Json,
@@ -33,6 +33,11 @@ class JsonCall(Body, frozen=True):
     name: str = "name"
     arguments: tuple[str, ...] = ("arguments",)
     id: str | None = None
+    """The key of the call's id, where the model may write one; the grammar leaves it out."""
+    index: str | None = None
+    """The key of the call's number, which comes first; it is the id that the model wrote."""
+    space: str = " "
+    """What is written behind a comma and a colon."""
 
     @property
     def first(self) -> str:
@@ -48,9 +53,12 @@ class JsonCall(Body, frozen=True):
     def render(self, call: Call, index: int, tool: Tool | None, vary: Freedom | None) -> str:  # noqa: ARG002  # JSON needs no schema
         require_object(call)
         members = [(self.name, json.dumps(call.name, ensure_ascii=False)), (self.arguments[0], call.arguments)]
-        if self.id is not None:
-            members.append((self.id, json.dumps(call.id, ensure_ascii=False)))
-        return _object(members, ", ", ": ") if vary is None else self._varied(members, vary)
+        if self.id is not None and (call.id or vary):
+            members.append((self.id, json.dumps(call.id or NO_ID, ensure_ascii=False)))
+        number = [] if self.index is None else [(self.index, f'"{index}"')]
+        if vary is not None:
+            return self._varied(members + number, vary)
+        return _object(number + members, f",{self.space}", f":{self.space}")
 
     def _varied(self, members: list[tuple[str, str]], vary: Freedom) -> str:
         members[1] = (vary.choice(self.arguments), members[1][1])
@@ -65,8 +73,10 @@ class JsonCall(Body, frozen=True):
         return "{" + space[0] + _object(members, space[1] + "," + space[2], space[3] + ":" + space[0])[1:]
 
     def grammar(self, tool: Tool) -> Pieces:
-        head = f'{{"{self.name}": {json.dumps(tool.name, ensure_ascii=False)}, "{self.arguments[0]}": '
-        return head, *Json().grammar(tool), "}"
+        comma, colon = f",{self.space}", f":{self.space}"
+        head = f'"{self.name}"{colon}{json.dumps(tool.name, ensure_ascii=False)}{comma}"{self.arguments[0]}"{colon}'
+        number = ("{",) if self.index is None else (f'{{"{self.index}"{colon}"', NUMBER, f'"{comma}')
+        return (*number[:-1], number[-1] + head, *Json().grammar(tool), "}")
 
 
 def _object(members: list[tuple[str, str]], comma: str, colon: str) -> str:
@@ -80,6 +90,8 @@ class _Reader:
         self.body = body
         self.machine = machine
         self.named = self.argued = False
+        keys = (body.index, body.name, body.arguments[0])
+        self.order = iter([key for key in keys if key is not None])  # as the grammar writes them
         self.early: list[str] = []  # arguments that came before the name
         self.repairs: list[Repair] = []  # what was repaired in them
 
@@ -105,9 +117,7 @@ class _Reader:
             return None
         if not self.machine.bare:
             return (yield from self._key())
-        yield from self.machine.literal(
-            f'"{self.body.name}"'
-        )  # an ordinary answer shows at its first letter
+        yield from self.machine.literal(f'"{self.body.name}"')  # an ordinary answer shows at its first letter
         yield from self._colon()
         return self.body.name
 
@@ -120,7 +130,7 @@ class _Reader:
         machine.take(machine.at + 1)
         if char == "}":
             return None
-        yield from machine.gap(" ")
+        yield from machine.gap(self.body.space)
         return (yield from self._key())
 
     def _key(self) -> Reading[str]:
@@ -133,13 +143,11 @@ class _Reader:
     def _colon(self) -> Reading[None]:
         yield from self.machine.gap("")
         yield from self.machine.literal(":")
-        yield from self.machine.gap(" ")
+        yield from self.machine.gap(self.body.space)
 
     def _member(self, key: str) -> Reading[None]:
         machine, body = self.machine, self.body
-        if machine.layout.exact and not self.named and key != body.name:
-            raise machine.wrong()
-        if machine.layout.exact and self.named and key != body.arguments[0]:
+        if machine.layout.exact and key != next(self.order, None):
             raise machine.wrong()
         machine.settle()
         if key == body.name and not self.named:
@@ -147,7 +155,7 @@ class _Reader:
         elif key in body.arguments and not self.argued:
             self.argued = True
             yield from self._arguments()
-        elif key == body.id:
+        elif key in (body.id, body.index):
             machine.identified((yield from self._id()))
         else:
             yield from self._extra(key)

@@ -54,6 +54,10 @@ class Json(Struct, frozen=True):
         return "{"
 
     @property
+    def verbatim(self) -> bool:
+        return True
+
+    @property
     def markers(self) -> tuple[str, ...]:
         return ()
 
@@ -72,7 +76,7 @@ class Json(Struct, frozen=True):
             raise machine.wrong()
         machine.complete()
 
-    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # JSON needs no schema
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # for others
         require_object(call)
         return call.arguments
 

@@ -9,7 +9,7 @@ from toolglot.formats.binding import Binding
 from toolglot.formats.declaration import Calls, Frame, WireFormat, exactly, spellings
 from toolglot.formats.json_text import Delimiters
 from toolglot.formats.markers import GAP, Marker, Scan
-from toolglot.formats.templates import Template, parts_of
+from toolglot.formats.templates import Template, behind_words, parts_of
 
 
 class Opening(NamedTuple):
@@ -23,6 +23,8 @@ class Opening(NamedTuple):
     """It could be ordinary text."""
     taken: bool
     """It is read; otherwise it is already the beginning of the call's body."""
+    others: tuple[Calls, ...] = ()
+    """Further dialects that begin with it."""
 
 
 class FenceOpen(NamedTuple):
@@ -36,7 +38,10 @@ class FenceClose(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A marker around plain answers."""
+    """A marker around plain answers: one that opens them, or the closer itself."""
+
+    opens: bool
+    closer: str
 
 
 class Late(NamedTuple):
@@ -45,11 +50,15 @@ class Late(NamedTuple):
     section: bool
 
 
+class Between(NamedTuple):
+    """What stands between the parts of a turn."""
+
+
 class Trailer(NamedTuple):
     """The turn's end, spelled as text."""
 
 
-Sign = Opening | FenceOpen | FenceClose | Answer | Late | Trailer
+Sign = Opening | FenceOpen | FenceClose | Answer | Late | Between | Trailer
 Signs = list[tuple[str, Sign]]
 
 
@@ -71,10 +80,16 @@ class Layout:
         """Templates ready for reading, each word of which also ends where another of them goes on."""
 
     @cached_property
+    def headless(self) -> tuple[Calls, ...]:
+        """The dialects whose calls have no opener: they begin where a part of the turn begins."""
+        return tuple(filter(headless, self.form.calls))
+
+    @cached_property
     def enders(self) -> Scan[str]:
-        """The markers that end a call whose JSON is broken. Those that JSON itself could write do not count."""
+        """The markers that end a call whose JSON is broken. Those that begin as JSON could do not count."""
         frames = [frame for calls in self.form.calls for frame in (calls.call, calls.section) if frame]
-        found = [marker for marker in spellings(frames) if distinct(marker) and marker.strip(GAP)[0] not in "[]}"]
+        found = {unbracketed(marker) for marker in (*spellings(frames), self.form.between)}
+        found = {marker for marker in found if distinct(marker) and not (marker[0] == "[" or marker[0].isalnum())}
         return Scan(((marker, marker) for marker in found), exact=self.exact)
 
     @cached_property
@@ -83,15 +98,19 @@ class Layout:
         return Delimiters(self.enders.first)
 
     def _openings(self, *, anywhere: bool) -> Signs:
-        found: Signs = []
+        found: list[tuple[str, Opening]] = []
         for dialect in self.form.calls:
             section = dialect.section
             found += _openings(dialect, section, section=True) if section else []
             if section is None or section.optional:
                 found += _openings(dialect, dialect.call, section=False)
-        if anywhere or self.form.begins == "anywhere":
-            return found
-        return [(text, sign) for text, sign in found if isinstance(sign, Opening) and not sign.bare]
+        openings: dict[str, Opening] = {}
+        for text, opening in found:
+            first = openings.setdefault(text, opening)
+            if first.dialect is not opening.dialect:
+                openings[text] = first._replace(others=(*first.others, opening.dialect))
+        anywhere |= self.form.begins == "anywhere"
+        return [(text, opening) for text, opening in openings.items() if anywhere or not opening.bare]
 
     def _prose(
         self, *, calls: bool, start: bool, fence: bool, late: tuple[str, ...], inside: Calls | None
@@ -100,16 +119,16 @@ class Layout:
         if fence and self.form.reasoning:
             signs += _fences(self.form.reasoning.fence)
         if self.form.content:
-            signs += [(spelling, Answer()) for spelling in spellings([self.form.content])]
+            signs += _answers(self.form.content)
         signs += [(spelling, Late(False)) for spelling in late]
         if inside and inside.section:
             signs += [(spelling, Late(True)) for spelling in inside.section.close]
             signs += _openings(inside, inside.call, section=False)
-        signs += [(spelling, Trailer()) for spelling in self.form.trailer]
+        signs += [(self.form.between, Between()), *((spelling, Trailer()) for spelling in self.form.trailer)]
         return Scan(signs, exact=self.exact)
 
     def _thought(self, *, calls: bool, closers: tuple[str, ...]) -> Scan[Sign]:
-        signs: Signs = [(spelling, FenceClose()) for spelling in closers]
+        signs: Signs = [(spelling, FenceClose()) for spelling in (*closers, self.form.between)]
         if calls and self.form.reasoning and self.form.reasoning.call_ends:
             signs += self._openings(anywhere=False)
         return Scan(signs, exact=False)  # whitespace at the fence is framing, whoever writes it
@@ -119,7 +138,7 @@ class Layout:
 
     def _templates(self, wanted: tuple[str, ...], stops: str) -> tuple[Template, ...]:
         parts = [parts_of(spelling) for spelling in wanted]
-        stops += "".join(value[0] for one in parts for kind, value in one[1:] if kind == "text")
+        stops += "".join(behind_words(one) for one in parts)
         return tuple(Template(one, stops, exact=self.exact) for one in parts)
 
 
@@ -131,13 +150,29 @@ def _fences(fence: Frame) -> Signs:
     ]
 
 
-def _openings(dialect: Calls, frame: Frame, *, section: bool) -> Signs:
-    found: Signs = []
+def _answers(frame: Frame) -> Signs:
+    closers = frame.close if len(frame.open) == len(frame.close) else ("",) * len(frame.open)
+    signs: Signs = [(spelling, Answer(True, closer)) for spelling, closer in zip(frame.open, closers, strict=True)]
+    return signs + [(spelling, Answer(False, spelling)) for spelling in frame.close]
+
+
+def _openings(dialect: Calls, frame: Frame, *, section: bool) -> list[tuple[str, Opening]]:
+    found = []
     for spelling in frame.open:
         taken = bool(spelling.strip(GAP))
         opener = spelling if taken else dialect.body.first
         found.append((opener, Opening(dialect, section, Marker(spelling).tail, not distinct(spelling), taken)))
     return found
+
+
+def unbracketed(marker: str) -> str:
+    """A marker without the brackets with which it begins: they may be part of JSON that is broken."""
+    return marker.lstrip(GAP + "]}")
+
+
+def headless(dialect: Calls) -> bool:
+    """Whether calls begin with the slot of a header, with no marker before it."""
+    return dialect.section is None and "" in dialect.call.open and bool(dialect.body.heads)
 
 
 def distinct(marker: str) -> bool:

@@ -7,14 +7,26 @@ marker, a name, whitespace before a marker.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from toolglot.events import ArgumentsDelta, CallEnd, CallStart, Event, Finish, Outcome, Repair
 from toolglot.formats.channels import Channels
 from toolglot.formats.cursor import Broken, Cursor, Cut, Failed, Reading, Stopped
 from toolglot.formats.declaration import Calls
-from toolglot.formats.layout import Answer, FenceClose, FenceOpen, Late, Layout, Opening, Sign, Trailer
-from toolglot.formats.markers import PARTIAL, WHITESPACE, Hit, Scan
+from toolglot.formats.layout import (
+    Answer,
+    Between,
+    FenceClose,
+    FenceOpen,
+    Late,
+    Layout,
+    Opening,
+    Sign,
+    Trailer,
+    unbracketed,
+)
+from toolglot.formats.markers import NO, PARTIAL, SPACES, WHITESPACE, Hit, Scan, reach
 from toolglot.requests import Request, Tool
 from toolglot.validation import Validator
 
@@ -51,6 +63,8 @@ class Machine(Cursor):
         self._again = reasoning is not None and reasoning.again
         self._late: tuple[str, ...] = ()  # closers of a call that may still come
         self._inside: Calls | None = None  # the dialect whose section is still open
+        self._quoted: Counter[str] = Counter()  # closers of answers that will be text, as their openers were
+        self._wrecked = False  # the call broke, and ended at a marker
         self._bare = False  # the opener of what is being tried could be ordinary text
         self._markers = 0  # how many pieces of the trail are markers
         self._count = 0
@@ -87,6 +101,7 @@ class Machine(Cursor):
         reasoning = self.layout.form.reasoning
         if self.request.reasoning_open and reasoning:
             yield from self._reasoning(reasoning.fence.close)
+        yield from self._part()
         while (hit := (yield from self._talk(self._prose()))).action is not None:
             yield from self._sign(hit)
         self._out.close()
@@ -108,17 +123,33 @@ class Machine(Cursor):
             case FenceOpen(closers) if not self._out.spoken:
                 self._mark(hit.end)
                 yield from self._reasoning(closers)
+                yield from self._part()
             case Late(section):
                 self._mark(hit.end)
                 self._late = ()
                 self._inside = None if section else self._inside
-            case Answer():
+            case Answer(opens, closer):
+                yield from self._answer(hit.end, closer, opens=opens)
+            case Between():
                 self._mark(hit.end)
-                yield from self._framing()
+                yield from self._part()
             case Trailer():
                 yield from self._trailer(hit)
             case _:
                 self._out.say(self.slice(hit.end))
+
+    def _answer(self, end: int, closer: str, *, opens: bool) -> Reading[None]:
+        """A marker around an answer; in the middle of one it is text, and so is the closer that belongs to it."""
+        if opens and self._out.spoken:
+            self._quoted[closer] += 1
+            self._out.say(self.slice(end))
+        elif not opens and self._quoted[closer]:
+            self._quoted[closer] -= 1
+            self._out.say(self.slice(end))
+        else:
+            self._out.drop()
+            self._mark(end)
+            yield from self._framing()
 
     def _may_begin(self, opening: Opening) -> bool:
         """Whether calls may begin here: text may have been said since the scan for their opener was chosen."""
@@ -128,10 +159,45 @@ class Machine(Cursor):
         """Say what comes, up to a marker (the hit's action) or the end of the output (no action)."""
         while True:
             hit = scan.find(self.text, self.at, eof=self.eof)
+            if hit.action is None and self.eof:
+                self._half(scan)
             self._out.say(self.slice(hit.start))
             if hit.action is not None or self.eof:
                 return hit
             yield
+
+    def _half(self, scan: Scan[Sign]) -> None:
+        """At the end of a turn of messages: half a header is no text, if the output was cut there or no text goes
+        before it.
+        """
+        half = scan.find(self.text, self.at, eof=False)
+        self._out.say(self.slice(half.start))
+        if half.end == PARTIAL and self.layout.form.between and (self.cut or self._out.at_marker):
+            self._mark(len(self.text))
+
+    def _part(self) -> Reading[None]:
+        """Where a part of the turn begins: a call without an opener, whose header shows it."""
+        dialects = self.layout.headless if self._calls else ()
+        while dialects:
+            at = reach(SPACES, self.text, self.at)
+            ends = [self._headed(dialect, at) for dialect in dialects]
+            if max(ends) >= 0:
+                self._out.say(self.slice(at))
+                opening = Opening(dialects[ends.index(max(ends))], section=False, tail="", bare=False, taken=False)
+                yield from self._attempt(Hit(self.at, self.at, opening), opening)
+            elif PARTIAL in ends and not self.eof:
+                yield
+                continue
+            return
+
+    def _headed(self, dialect: Calls, at: int) -> int:
+        """Where a header of ``dialect`` ends that stands at ``at``, unless another marker does: else PARTIAL or NO."""
+        sign = self._prose().at(self.text, at, eof=self.eof)
+        if sign.end != NO:
+            return PARTIAL if sign.end == PARTIAL else NO
+        templates = self.layout.templates(dialect.body.heads, "")
+        ends = [template.match(self.text, at, eof=self.eof).end for template in templates]
+        return max(ends) if max(ends) >= 0 else min(ends)
 
     def _reasoning(self, closers: tuple[str, ...]) -> Reading[None]:
         self._fence = False
@@ -171,12 +237,14 @@ class Machine(Cursor):
         section = opening.section or self._inside is dialect
         more, found = opening.section, False
         tail: str | None = opening.tail
-        self.trail = []
+        self.trail, self._named = [], None
         self._bare = opening.bare
         self.take(hit.end if opening.taken else hit.start)
         while True:
             try:
                 yield from self._enter(tail, dialect if more else None)
+                if opening.others:
+                    dialect = yield from self._told_apart((opening.dialect, *opening.others))
                 yield from self._one(dialect)
             except (Failed, Cut):
                 self._fail()
@@ -206,9 +274,15 @@ class Machine(Cursor):
         self._markers = len(self.trail or ())
         yield from self.skip()
 
+    def _told_apart(self, dialects: tuple[Calls, ...]) -> Reading[Calls]:
+        """The dialect whose call begins as the text goes on."""
+        char = yield from self.peek()
+        return next((one for one in dialects if one.body.first == char), min(dialects, key=lambda one: one.body.first))
+
     def _one(self, dialect: Calls) -> Reading[None]:
         self._named = self._own = None
         self._rest, self._behind = [], []
+        self._wrecked = False
         try:
             yield from dialect.body.read(self)
             yield from self._closer(dialect)
@@ -246,13 +320,14 @@ class Machine(Cursor):
             return
         self.trail = []
         yield from self.skip()
-        while self.text.startswith("}", self.at):  # braces that close nothing, as small models write them
+        closed = yield from self.match(closers)
+        while not closed and self.text.startswith("}", self.at):  # braces that close nothing, as models write
             self.take(self.at + 1)
             self.rest("".join(self.trail))
             self.repaired("extra_braces")
             self.trail.clear()
             yield from self.skip()
-        closed = yield from self.match(closers)
+            closed = yield from self.match(closers)
         space, self.trail = self.trail, None
         if closed:
             return
@@ -264,7 +339,7 @@ class Machine(Cursor):
     def _wreck(self, dialect: Calls) -> Reading[None]:
         """After a break, everything up to a marker that can end the call belongs to it."""
         assert self._call is not None
-        junk = False
+        self._wrecked, junk = True, False
         while True:
             hit = self.layout.enders.find(self.text, self.at, eof=self.eof)
             junk |= hit.start > self.at
@@ -284,7 +359,9 @@ class Machine(Cursor):
         assert dialect.section is not None
         self.trail = []
         yield from self.skip()
-        if (yield from self.match(dialect.section.close)):
+        closers = dialect.section.close
+        closers += tuple(map(unbracketed, closers)) if self._wrecked else ()
+        if (yield from self.match(closers)):
             self.trail, self._inside = None, None
             self._mark(self.at)
             return False
@@ -306,6 +383,8 @@ class Machine(Cursor):
         if self.cut and self.at == len(self.text) and not "".join(trail[self._markers :]).strip(WHITESPACE):
             self.trail = None
             self._mark(self.at)
+        elif self._bare and self._named is None:  # ordinary text, since no offered tool is named
+            self._out.say(self._give_back())
         else:
             self._out.say_unparsed(self._give_back())
 
@@ -378,7 +457,10 @@ class Machine(Cursor):
         offered = name in self._names
         if not name or (not offered and (self._bare or self.request.unknown_tools == "content")):
             raise Failed
-        self._named = self.layout.binding.expand(name)
+        name = self.layout.binding.expand(name)
+        if self._named not in (None, name):
+            self._rest.append(self._named or "")  # the header's, where the call itself gives another
+        self._named = name
 
     def identified(self, own: str) -> None:
         """The id that the model wrote is known."""

@@ -60,7 +60,7 @@ class Map(Struct, frozen=True):
         yield from guarded(machine, sink, reader.whole(Subschema.of_tool(machine.tool)))
         machine.complete()
 
-    def render(self, call: Call, tool: Tool | None, vary: Rng | None) -> str:
+    def render(self, call: Call, index: int, tool: Tool | None, vary: Rng | None) -> str:  # noqa: ARG002  # for others
         schema = Subschema.of_tool(tool)
         arguments = list(members(call).items())
         if vary:

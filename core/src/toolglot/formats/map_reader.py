@@ -42,7 +42,7 @@ def is_bare(key: str, marker: str) -> bool:
     return (
         0 < len(key) < MAX_KEY
         and key == key.strip(WHITESPACE)
-        and not key.startswith(marker)
+        and not key.startswith((marker, ")"))  # the map may stand in parentheses
         and bool(_KEY.fullmatch(key))
     )
 
@@ -123,7 +123,7 @@ class MapReader(Structure):
     def _quoted(self) -> Reading[bool]:
         """Read a quote, if one stands here."""
         yield from self.next()
-        while (hit := self.quotes.at(self.cursor.text, self.cursor.at, eof=self.cursor.eof)).end == PARTIAL:
+        while (hit := self.quotes.at(self.cursor.text, self.cursor.at, eof=False)).end == PARTIAL:
             yield from self.wait()
         if hit.end >= 0:
             self.cursor.take(hit.end)
@@ -173,7 +173,7 @@ class MarkedString:
             put(reader.sink.expand(cursor.take(len(cursor.text))))
             return False
         while True:
-            hit = reader.quotes.find(cursor.text, cursor.at, eof=cursor.eof)
+            hit = reader.quotes.find(cursor.text, cursor.at, eof=False)
             if hit.start > cursor.at:
                 put(reader.sink.expand(cursor.take(hit.start)))
             closes = self._closes(cursor.text, hit.end) if hit.end >= 0 else None
@@ -185,14 +185,14 @@ class MarkedString:
             put(reader.inner)
 
     def _closes(self, text: str, end: int) -> bool | None:
-        """Whether the quote that ends at ``end`` ends the string; None when more must be known."""
+        """Whether the quote that ends at ``end`` ends the string; None when more must be known, or none comes."""
         reader = self._reader
         behind = reach(_GAP, text, end)
         if behind == len(text):
-            return True if reader.cursor.eof else None
+            return None
         if text[behind] in self._followers:
             return True
-        hit = reader.enders.at(text, behind, eof=reader.cursor.eof)
+        hit = reader.enders.at(text, behind, eof=False)
         return None if hit.end == PARTIAL else hit.end >= 0
 
 

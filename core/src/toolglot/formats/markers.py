@@ -20,6 +20,11 @@ GAP = WHITESPACE + "~"
 Action = TypeVar("Action")
 
 
+def core(spelling: str) -> str:
+    """A spelling as the model writes it, without the whitespace around it."""
+    return spelling.strip(GAP).replace("~", "")
+
+
 def reach(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
     """Where a pattern that also matches the empty string stops matching."""
     match = pattern.match(text, at, end)
@@ -99,11 +104,13 @@ class Scan(Generic[Action]):
         """The first marker from ``at`` on. Without one, ``start`` is how far the text is certain to hold none."""
         if self._heads is None:
             return Hit(len(text), NO, None)
-        while head := self._heads.search(text, at):
+        start = at
+        while head := self._heads.search(text, start):
             hit = self.at(text, head.start(), eof=eof)
             if hit.end != NO:
-                return hit
-            at = head.start() + 1
+                certain = hit.start if eof else self._certain(text, at)  # it may be inside a longer one
+                return hit if certain >= hit.start else Hit(certain, PARTIAL, None)
+            start = head.start() + 1
         return Hit(len(text) if eof else self._certain(text, at), NO, None)
 
     def _certain(self, text: str, at: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ from toolglot.formats.body import Freedom
 from toolglot.formats.declaration import Reasoning, WireFormat
 from toolglot.formats.layout import Layout
 from toolglot.formats.machine import Machine
+from toolglot.formats.markers import core
 from toolglot.formats.rendering import render
 from toolglot.formats.tags import structural_tag
 from toolglot.hookspecs import hookimpl
@@ -29,18 +30,22 @@ FormatOf = Callable[[Any], WireFormat]
 class WireFormatParser:
     """Reads, constrains and renders one wire format.
 
-    ``form`` is the declaration, or a function that makes it for a tokenizer.
+    ``form`` is the declaration, or a function that makes it for a tokenizer. ``architectures`` are the models that
+    write it, as their configs say (``architectures``, ``model_type``): they decide where markers alone do not.
     """
 
-    def __init__(self, form: WireFormat | FormatOf, *, tokenizer: Any = None) -> None:
+    def __init__(
+        self, form: WireFormat | FormatOf, *, tokenizer: Any = None, architectures: Iterable[str] = ()
+    ) -> None:
         self._form = form
+        self.architectures = frozenset(architectures)
         self._tokenizer = tokenizer
         self._layout = cache(self._new_layout)
 
-    def configured(self, tokenizer: Any, **changes: Reasoning | None) -> WireFormatParser:
+    def configured(self, tokenizer: Any, **changes: Reasoning | None) -> Self:
         """The same parser for a tokenizer, and with another ``reasoning`` channel where one is given."""
         form = self._form(tokenizer) if callable(self._form) else self._form
-        return WireFormatParser(replace(form, **changes), tokenizer=tokenizer)
+        return type(self)(replace(form, **changes), tokenizer=tokenizer, architectures=self.architectures)
 
     @cached_property
     def form(self) -> WireFormat:
@@ -94,14 +99,14 @@ class WireFormatParser:
             return "absent"
         fence = self.form.reasoning.fence
         end = prompt.rstrip()
-        if any(opener.strip() and end.endswith(opener.strip()) for opener in fence.open):
+        if any(opener and end.endswith(opener) for opener in map(core, fence.open)):
             return "open"
-        return "closed" if any(closer.strip() and end.endswith(closer.strip()) for closer in fence.close) else "absent"
+        return "closed" if any(closer and end.endswith(closer) for closer in map(core, fence.close)) else "absent"
 
     def reasons_in(self, text: str) -> bool:
         """Whether ``text`` (a chat template) mentions the reasoning's fence: then the model reasons."""
         reasoning = self.form.reasoning
-        return reasoning is not None and any(closer.strip() in text for closer in reasoning.fence.close)
+        return reasoning is not None and any(closer in text for closer in map(core, reasoning.fence.close))
 
     def layout(self, *, bound: bool, exact: bool) -> Layout:
         """The format ready for reading: with marker tokens (``bound``) or text, leniently or exactly."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from toolglot.errors import RenderError
 from toolglot.events import Call
 from toolglot.formats.body import Freedom
 from toolglot.formats.declaration import Calls, Frame, WireFormat
-from toolglot.formats.layout import distinct
+from toolglot.formats.layout import distinct, headless
 from toolglot.formats.markers import GAP, PIECES
 from toolglot.requests import Tool
 
@@ -22,19 +23,32 @@ def render(form: WireFormat, calls: Sequence[Call], tools: Sequence[Tool], vary:
     """
     if not calls:
         return ""
-    dialect = vary.choice(form.calls) if vary else form.calls[0]
+    *others, last = vary.sample(form.calls, len(form.calls)) if vary else form.calls[:1]
+    for dialect in others:
+        try:
+            return _written(form, dialect, calls, tools, vary)
+        except RenderError:  # another dialect may express it
+            continue
+    return _written(form, last, calls, tools, vary)
+
+
+def _written(
+    form: WireFormat, dialect: Calls, calls: Sequence[Call], tools: Sequence[Tool], vary: Freedom | None
+) -> str:
     known = {tool.name: tool for tool in tools}
     bodies = []
     for index, call in enumerate(calls):
         if vary:
             vary.bare = _bare(dialect) and not (index and dialect.section)
         bodies.append(_framed(dialect.call, dialect.body.render(call, index, known.get(call.name), vary), vary))
-    text = _spelled(dialect.separator, vary).join(bodies)
+    text = _spelled(dialect.separator + form.between, vary).join(bodies)
     return text if dialect.section is None else _framed(dialect.section, text, vary)
 
 
 def _bare(dialect: Calls) -> bool:
     """Whether the opener of the first call, as this dialect may write it, could be ordinary text."""
+    if headless(dialect):
+        return False
     for frame in (dialect.section, dialect.call):
         if frame and not all(map(distinct, frame.open)):
             return True

@@ -13,9 +13,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolglot.formats.binding import Binding
-from toolglot.formats.declaration import Calls, Reasoning, WireFormat
-from toolglot.formats.layout import distinct
-from toolglot.formats.markers import GAP, Marker
+from toolglot.formats.declaration import Calls, Frame, Reasoning, WireFormat
+from toolglot.formats.layout import distinct, headless
+from toolglot.formats.markers import Marker, core
+from toolglot.formats.templates import parts_of, slot_of
 from toolglot.requests import Named, Request, Tool
 from toolglot.structural_tag import (
     AnyText,
@@ -74,7 +75,7 @@ class _Writer:
 
     def no_calls(self) -> Format:
         """Reasoning and free text in which no call can begin."""
-        return Sequence((*self._reasoning(), AnyText(self._excluded)))
+        return Sequence((*self._reasoning(), self._text(self._excluded)))
 
     def only_calls(self) -> Format:
         """Reasoning, then one call or more, and nothing else."""
@@ -82,6 +83,8 @@ class _Writer:
 
     def free_calls(self) -> Format:
         """Free text, in which the opener leads into calls."""
+        if self._form.content is not None:
+            return Sequence((*self._reasoning(), self._answer_or_calls(self._form.content)))
         if self._dialect.section is not None:
             text = AnyText((*self._excluded, *self._fences))
             return Sequence((*self._reasoning(), text, Optional(self._calls()), _AT_THE_END))
@@ -111,9 +114,12 @@ class _Writer:
 
     @property
     def _opener(self) -> str:
-        """The spelling with which calls begin."""
+        """The spelling with which calls begin; without one, what stands behind the name in their header."""
         frame = self._dialect.section or self._dialect.call
-        return frame.open[0]
+        if not headless(self._dialect):
+            return frame.open[0]
+        parts = parts_of(self._dialect.body.heads[0])
+        return parts[slot_of(parts) + 1].value
 
     @property
     def _excluded(self) -> tuple[str, ...]:
@@ -125,19 +131,42 @@ class _Writer:
         reasoning = self._form.reasoning
         if reasoning is None or reasoning.call_ends:
             return ()
-        opener = self._atoms(_core(reasoning.fence.open[0]))[0]
-        return (opener,) if isinstance(opener, str) else ()
+        return self._as_text(reasoning.fence.open[0])
+
+    def _as_text(self, marker: str) -> tuple[str, ...]:
+        """What free text must not spell, where the marker begins with text and not with a token."""
+        return tuple(atom for atom in self._atoms(core(marker))[:1] if isinstance(atom, str))
+
+    def _text(self, excluded: Series[str]) -> Format:
+        """Free text, in the frame of plain answers where there is one, or without it."""
+        free, frame = AnyText(tuple(excluded)), self._form.content
+        return free if frame is None else Or((self._answer(frame, excluded), free))
+
+    def _answer(self, frame: Frame, excluded: Series[str]) -> Tag:
+        """A plain answer in its frame."""
+        return self._tag((frame.open[0], AnyText(tuple(excluded)), core(frame.close[0])))
+
+    def _answer_or_calls(self, frame: Frame) -> Format:
+        """A plain answer, or calls, before which one may stand: in its frame, if something must stand between them."""
+        excluded = (*self._excluded, *self._fences)
+        between = self._form.between
+        if not between:
+            return Sequence((self._text(excluded), Optional(self._calls()), _AT_THE_END))
+        before = Optional(_sequence(self._written((self._answer(frame, excluded), between))))
+        return Or((self._text(excluded), Sequence((before, self._calls(), _AT_THE_END))))
 
     def _reasoning(self) -> tuple[Format, ...]:
         reasoning = self._form.reasoning
         if reasoning is None or not (self._request.reasoning_open or self._request.may_reason):
             return ()
-        block = Sequence((self._thought(reasoning), _AFTER_REASONING))
+        after = self._written((self._form.between or _AFTER_REASONING,))
+        block = _sequence((self._thought(reasoning), *after))
         return (block,) if self._request.reasoning_open else (Optional(block),)
 
     def _thought(self, reasoning: Reasoning) -> Tag:
-        opener = "" if self._request.reasoning_open else _core(reasoning.fence.open[0])
-        return self._tag((opener, AnyText(self._excluded), _core(reasoning.fence.close[0])))
+        opener = "" if self._request.reasoning_open else core(reasoning.fence.open[0])
+        excluded = (*self._excluded, *self._as_text(self._form.between))
+        return self._tag((opener, AnyText(excluded), core(reasoning.fence.close[0])))
 
     def _calls(self) -> Format:
         """One call or more, in their section."""
@@ -147,8 +176,14 @@ class _Writer:
         return _sequence(self._written((section.open[0], self._list(), section.close[0])))
 
     def _list(self) -> Format:
-        separator = self._dialect.separator.replace("~", "")
-        return TagsWithSeparator(self._tags(), separator, at_least_one=True, stop_after_first=self._single)
+        tags = self._tags()
+        match self._written((self._dialect.separator, self._form.between)):
+            case [] | [str()] as joint:
+                separator = "".join(map(str, joint))
+                return TagsWithSeparator(tags, separator, at_least_one=True, stop_after_first=self._single)
+            case joint:  # with a token in it
+                one = tags[0] if len(tags) == 1 else Or(tags)
+                return one if self._single else Sequence((one, Repeat(0, -1, _sequence((*joint, one)))))
 
     def _tags(self) -> tuple[Tag, ...]:
         """A tag for each tool, or one for all where they begin with the same token."""
@@ -203,10 +238,6 @@ class _Writer:
 
     def _atoms(self, text: str) -> list[str | Token]:
         return [Token(piece) if isinstance(piece, int) else piece for piece in self._binding.split(text)]
-
-
-def _core(spelling: str) -> str:
-    return spelling.strip(GAP).replace("~", "")
 
 
 def _sequence(atoms: Series[str | Format]) -> Format:

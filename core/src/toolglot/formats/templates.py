@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
 from typing import NamedTuple
 
@@ -47,6 +47,17 @@ def parts_of(template: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
+def slot_of(parts: Sequence[Part]) -> int:
+    """The number of the first slot, or of all parts where there is none."""
+    return next((number for number, part in enumerate(parts) if part.kind not in ("text", "gap")), len(parts))
+
+
+def behind_words(parts: Sequence[Part]) -> str:
+    """The characters with which the template goes on behind its words."""
+    texts = (next((value[0] for kind, value in parts[at:] if kind == "text"), "") for at in range(1, len(parts) + 1))
+    return "".join(char for part, char in zip(parts, texts, strict=True) if part.kind == "word")
+
+
 def fill(parts: Iterable[Part], slots: Mapping[str, str]) -> str:
     """Write a template canonically."""
     written = []
@@ -76,15 +87,17 @@ class Template:
     def match(self, text: str, at: int, *, eof: bool) -> Filled:
         """Match at ``at``; PARTIAL when more text may make it match, also where no more comes."""
         found = self._whole.match(text, at)
-        if found is not None and not (found.end() == len(text) and self._goes_on(eof=eof)):
+        if found is not None and not (found.end() == len(text) and self._goes_on(text, eof=eof)):
             return Filled(found.end(), self._slots(found))
         begun = self._begun.fullmatch(text, at) is not None
         return Filled(PARTIAL if begun else NO, {})
 
-    def _goes_on(self, *, eof: bool) -> bool:
+    def _goes_on(self, text: str, *, eof: bool) -> bool:
         """Whether what matched up to the end of the text may be only a part: a word, and whitespace that may grow."""
-        last = self.parts[-1].kind if self.parts else "text"
-        return last == "word" or (last == "gap" and not eof)
+        kinds = [part.kind for part in self.parts[-2:]]
+        if kinds[-1:] != ["gap"]:
+            return kinds[-1:] == ["word"]
+        return not eof or (kinds[0] == "word" and text[-1] not in WHITESPACE)
 
     def _slots(self, found: re.Match[str]) -> dict[str, str]:
         slots = {}

@@ -67,11 +67,11 @@ class MistralRenderer:
         return Prompt(self._tokenizer.decode(tokens), tuple(tokens))
 
     def _encode(self, request: Request) -> list[int]:
-        if request.tools and "[AVAILABLE_TOOLS]" not in self._markers:
+        if request.templated_tools and "[AVAILABLE_TOOLS]" not in self._markers:
             raise ValueError("it has no tools")
         chat = ChatCompletionRequest(
             messages=self._messages(request.messages),
-            tools=[_tool(tool) for tool in request.tools] or None,
+            tools=[_tool(tool) for tool in request.templated_tools] or None,
             **self._settings(request),
         )
         tokens: list[int] = self._tokenizer.chat.encode_chat_completion(chat).tokens
@@ -114,7 +114,7 @@ class MistralRenderer:
         hello = Request(messages=(_HELLO,))
         if not self._takes(msgspec.structs.replace(hello, chat_template_kwargs=request.chat_template_kwargs)):
             return "reasoning_effort"
-        for number, tool in enumerate(request.tools):
+        for number, tool in enumerate(request.templated_tools):
             if not self._takes(msgspec.structs.replace(hello, tools=(tool,))):
                 return f"tools[{number}].function"
         return f"messages[{self._faulty_message(request.messages)}]"
@@ -154,6 +154,6 @@ def _reason(error: Exception) -> str:
 
 def _require_unicode(request: Request) -> None:
     try:
-        msgspec.json.encode((request.messages, request.tools))
+        msgspec.json.encode((request.messages, request.templated_tools))
     except UnicodeEncodeError as error:
         raise RequestError(f"the request holds text that is no valid Unicode: {error}", param="messages") from error

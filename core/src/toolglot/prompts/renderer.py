@@ -82,7 +82,7 @@ class PromptRenderer:
         return text
 
     def _pieces(self, request: Request) -> list[str]:
-        tools = [tool.to_openai() for tool in request.tools]
+        tools = [tool.to_openai() for tool in request.templated_tools]
         kwargs = dict(request.chat_template_kwargs)
         mark = unused_mark(request.messages, tools, kwargs)
         cut = partial(self._everything.cut, mark=mark)

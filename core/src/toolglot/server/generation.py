@@ -194,7 +194,7 @@ class Generation:
         async with aclosing(self._submit()) as deltas:
             async for delta in deltas:
                 self.completion_tokens += len(delta.token_ids)
-                yield detokenizer.feed(delta.token_ids)
+                yield detokenizer.feed((*delta.token_ids, *self._closing(delta)))
                 if delta.finish is not None:
                     self.finish = delta.finish
                     break
@@ -203,6 +203,15 @@ class Generation:
         if self.finish == "abort":
             raise EngineError("the server gave this reply up")
         yield detokenizer.finish()
+
+    def _closing(self, delta: TokenDelta) -> tuple[int, ...]:
+        """A stop token that is also a marker, as harmony's end of a call is. Within a grammar it was delivered before:
+        there the output goes on after it.
+        """
+        token = delta.stop_token
+        if token is None or self.request.constrained or token not in self._generator.parser.marker_ids:
+            return ()
+        return (token,)
 
     def _submit(self) -> AsyncGenerator[TokenDelta, None]:
         return self._generator.engine.submit(self._prompt, self._sampling, self._constraint)

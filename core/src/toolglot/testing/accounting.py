@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from toolglot.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta
-from toolglot.testing.markers import WHITESPACE, Markers, match, matches
+from toolglot.testing.markers import WHITESPACE, Markers, begun, match, matches
 
 _SPACES = re.compile(r"[ \t\r\n]*+")
 
@@ -61,12 +61,14 @@ class Account:
     def _leave_out(self, events: Sequence[Event]) -> None:
         """Note the markers outside calls that may be left out, each with the whitespace on both sides.
 
-        An opener that opens nothing is one only at a cut, a closer that comes late only after a call that lacks it.
+        An opener that opens nothing is one only at a cut, a closer that comes late only after a call that lacks it, and
+        the first words of a marker only at the end.
         """
         late = self._markers.sections or any(isinstance(event, CallEnd) and _unclosed(event) for event in events)
         outside = set(self._markers.every).difference(self._markers.openers, self._markers.closers)
-        spellings = (*outside, *(self._markers.closers if late else ()))
-        found = [*self._markers.found(self._raw, spellings), *self._cut_openers()]
+        spellings = (*outside, *self._markers.channels, *(self._markers.closers if late else ()))
+        halves = filter(None, (begun(marker, self._raw) for marker in self._markers.headers))
+        found = [*self._markers.found(self._raw, spellings), *self._cut_openers(), *halves]
         for marker in found:
             self._skip(marker.start(), marker.end())
         self._stops = sorted(self._skips)
@@ -148,8 +150,11 @@ class Account:
         return [*found, place] if self._markers.bare else found
 
     def _closers(self, start: int) -> list[int]:
-        """The ends of all closers from ``start`` on."""
-        return [hit.end() for one in self._markers.closers for hit in matches(one, self._raw, start)]
+        """The ends of all closers from ``start`` on, and of the whitespace that may belong to them."""
+        found = [(one, hit.end()) for one in self._markers.closers for hit in matches(one, self._raw, start)]
+        spaced = [end for one, end in found if one in self._markers.spaced]
+        ends = {place for end in spaced for place in range(end, _end_of_space(self._raw, end) + 1)}
+        return sorted({end for _, end in found} | ends)
 
 
 def _unclosed(end: CallEnd) -> bool:

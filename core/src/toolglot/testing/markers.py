@@ -13,6 +13,7 @@ from toolglot.formats import Frame, WireFormat
 WHITESPACE = " \t\r\n"
 _OUTER = WHITESPACE + "~"
 _GAP = re.compile(r"[ \t\r\n~]+")
+_TOKEN = re.compile(r"<[^<>]+>")
 _SLOT = re.compile(r"(?<!\{)\{\w+(?::\w+)?\}(?!\})")
 
 
@@ -24,6 +25,12 @@ class Markers(Struct, frozen=True):
     """Those with which calls begin."""
     closers: tuple[str, ...]
     """Those with which calls end."""
+    spaced: frozenset[str]
+    """Those of the closers to which whitespace behind them belongs."""
+    channels: tuple[str, ...]
+    """Those around reasoning and plain answers, and between the parts of a turn."""
+    headers: tuple[str, ...]
+    """In a turn of messages, those of several words: the first words of one at the end of the output are no text."""
     separators: tuple[str, ...]
     bare: bool
     """A call may begin without an opener: alone, or as a further one of a section."""
@@ -45,10 +52,13 @@ class Markers(Struct, frozen=True):
         others = [text for frame in channels for text in (*frame.open, *frame.close)]
         bodies = [text for dialect in form.calls for text in dialect.body.markers]
         return cls(
-            _cores((*opens, *closes, *others, *bodies, *form.trailer)),
+            _cores((*opens, *closes, *others, *bodies, form.between, *form.trailer)),
             _cores(opens),
             _cores(closes),
-            _cores(dialect.separator for dialect in form.calls),
+            frozenset(_cores(text for text in closes if text[-1:] in WHITESPACE)),
+            _cores((*others, form.between)),
+            _cores((*opens, *closes, *others, *bodies, form.between)) if form.between else (),
+            _cores(dialect.separator + form.between for dialect in form.calls),
             bare=any("" in dialect.call.open or dialect.call.optional for dialect in form.calls),
             sections=any(dialect.section for dialect in form.calls),
             unclosed=any("" in dialect.call.close or dialect.call.optional for dialect in form.calls),
@@ -62,9 +72,10 @@ class Markers(Struct, frozen=True):
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The literals in them that could each be one token of a vocabulary."""
+        """The literals in them that could each be one token of a vocabulary; a code fence is text in all of them."""
         literals = {literal for marker in self.every for literal in _GAP.split(marker)}
-        return tuple(sorted(literal for literal in literals if len(literal) > 2 and not literal[0].isalnum()))
+        tokens = {token for literal in literals for token in _TOKEN.findall(literal) or (literal,)}
+        return tuple(sorted(token for token in tokens if len(token) > 2 and not (token[0].isalnum() or "```" in token)))
 
     def found(self, text: str, spellings: Iterable[str] | None = None) -> list[re.Match[str]]:
         """Every marker in ``text``, or every one of ``spellings``."""
@@ -89,6 +100,22 @@ def matches(marker: str, text: str, start: int = 0) -> Iterator[re.Match[str]]:
 def match(marker: str, text: str, at: int) -> re.Match[str] | None:
     """``marker`` at one place of ``text``."""
     return _pattern(marker).match(text, at)
+
+
+def begun(marker: str, text: str) -> re.Match[str] | None:
+    """The first words of a marker of several words, at the end of ``text``."""
+    return _beginning(marker).search(text) if _GAP.search(marker) else None
+
+
+@cache
+def _beginning(marker: str) -> re.Pattern[str]:
+    first, *others = _GAP.split(marker)
+    pattern = ""
+    for word in reversed(others):
+        for char in reversed(word):
+            pattern = f"(?:{re.escape(char)}{pattern})?"
+        pattern = rf"[ \t\r\n]*{pattern}"
+    return re.compile(re.escape(first) + pattern + r"\Z")
 
 
 @cache

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from toolglot.events import Call
 from toolglot.formats import WireFormat
-from toolglot.testing.markers import WHITESPACE, Markers, fence
+from toolglot.formats.layout import headless
+from toolglot.testing.markers import WHITESPACE, Markers, begun, canonical, fence
 from toolglot.testing.writer import Writer
 
 Span = tuple[int, int]
@@ -35,8 +36,11 @@ def turn(writer: Writer, form: WireFormat, written_call: Callable[[], tuple[Call
 
 
 def _turn(writer: Writer, form: WireFormat, written: Sequence[tuple[Call, str]]) -> Turn | None:
-    """A turn with these calls, unless where two pieces meet there is a marker by chance."""
-    spelled = [text for _, text in written]
+    """A turn with these calls, unless by chance pieces that meet make a marker, or half of one at the end, or the text
+    between two calls is what separates them.
+    """
+    between = canonical(form.between) if any(map(headless, form.calls)) else ""
+    spelled = [between + text for _, text in written]
     thought = writer.words() if form.reasoning and writer.random.random() < 0.4 else None
     thinking = "" if thought is None else _fenced(form, thought)
     prose = [writer.words() for _ in range(len(written) + 1)]
@@ -45,6 +49,10 @@ def _turn(writer: Writer, form: WireFormat, written: Sequence[tuple[Call, str]])
     text, spans = _joined(thinking, prose, spelled)
     markers = Markers.of(form)
     if len(markers.found(text)) != sum(len(markers.found(piece)) for piece in (thinking, *spelled)):
+        return None
+    if any(begun(marker, text) for marker in markers.headers):
+        return None
+    if any(between.strip(WHITESPACE) in markers.separators for between in prose[1:-1]):
         return None
     content = _content(text, (0, len(thinking)), spans)
     return Turn(text, tuple(call for call, _ in written), spans, content, (thought or "").strip(WHITESPACE))

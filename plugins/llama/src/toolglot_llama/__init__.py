@@ -22,5 +22,8 @@ LLAMA4_PYTHONIC = WireFormat(
     trailer=TURN_ENDS,
 )
 
-llama_json = WireFormatParser(LLAMA_JSON)
-llama4_pythonic = WireFormatParser(LLAMA4_PYTHONIC)
+llama_json = WireFormatParser(
+    LLAMA_JSON,
+    architectures=("LlamaForCausalLM", "MllamaForConditionalGeneration", "Llama4ForConditionalGeneration"),
+)
+llama4_pythonic = WireFormatParser(LLAMA4_PYTHONIC, architectures=("Llama4ForConditionalGeneration",))

@@ -151,4 +151,4 @@ def _sampling(name: str, tokens: bool) -> tuple[Parser, Sampler]:
     tested = subject(name)
     texts = (*tested.markers.texts, tested.example, "Hello, what is the weather like? é 東京 🚀\n\n")
     tokenizer = vocabulary(texts, tested.markers.tokens if tokens else ())
-    return load_parser(name, tokenizer=tokenizer), Sampler(tokenizer, tested.markers.texts)
+    return load_parser(name, tokenizer=tokenizer), Sampler(tokenizer, (*tested.markers.texts, *tested.markers.tokens))

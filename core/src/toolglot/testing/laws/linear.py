@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from toolglot.events import Call, Message
+from toolglot.formats.synthesis import quote
 from toolglot.requests import Delta
 from toolglot.testing import hostile, reading, work
 from toolglot.testing.checks import held_back, whole
@@ -30,10 +31,13 @@ class Linear(Suite):
     """Time and text held back."""
 
     def test_l6_work_is_linear(self) -> None:
-        """Four times the text takes four times the function calls, and hardly more."""
+        """Four times the text takes about four times the function calls; quadratic work would take sixteen times.
+
+        They are a few more where a head that was held back became too long to be one.
+        """
         for label, flood in self._floods():
-            short, long = (work.calls_made(partial(self._read, flood(size), 1)) for size in (100, 400))
-            assert long <= 4.5 * short + 400, f"{label}: {short} calls for 100 characters, {long} for 400"
+            short, long = (work.calls_made(partial(self._read, flood(size), 1)) for size in (200, 800))
+            assert long <= 6 * short + 400, f"{label}: {short} calls for 200 characters, {long} for 800"
 
     def test_l6_floods(self) -> None:
         """32 KiB of anything are read as a whole, and in pieces in eight times the time of 4 KiB; 64 were quadratic."""
@@ -73,8 +77,10 @@ class Linear(Suite):
         bodies = [dialect.body.first for dialect in self.subject.form.calls]
         for char in {begin[0] for begin in (*self.subject.markers.every, *bodies) if begin}:
             text = text.replace(char, ".")
-        for end, held in held_back(self.subject.sample(f".{text}", self.subject.common)):
-            waiting = end - len(f".{text}"[:end].rstrip())
+        for end, held in held_back(self.subject.sample(f". {text}", self.subject.common)):
+            if end == 1 and self.subject.form.between:
+                continue  # it could be the name in a header
+            waiting = end - len(f". {text}"[:end].rstrip())
             assert held <= waiting, f"{held} characters of {text[:end]!r} are held back"
 
     @law_of(25)
@@ -94,8 +100,9 @@ class Linear(Suite):
     def _parts(self, call: Call) -> Iterator[Call]:
         """``call`` without arguments, and with each alone where their types must be known before they are passed on."""
         yield replace(call, arguments="{}")
-        for key, value in () if self.verbatim else json.loads(call.arguments).items():
-            yield replace(call, arguments=json.dumps({key: value}))
+        members = {} if self.verbatim else msgspec.json.decode(call.arguments, type=dict[str, msgspec.Raw])
+        for key, value in members.items():
+            yield replace(call, arguments=f"{{{quote(key)}: {bytes(value).decode()}}}")
 
     def _floods(self) -> Iterator[tuple[str, Callable[[int], str]]]:
         """Floods of a length. The usual run takes a quarter of them, other ones for other parsers."""

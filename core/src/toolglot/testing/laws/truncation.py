@@ -49,7 +49,9 @@ class Truncation(Suite):
     @property
     def _framed(self) -> bool:
         """Whether a call may be whole although something that belongs to it is still to come."""
-        return self.subject.markers.unclosed or self.subject.markers.sections
+        markers = self.subject.markers
+        longer = any(one != other and one.startswith(other) for one in markers.closers for other in markers.closers)
+        return markers.unclosed or markers.sections or longer
 
     def _check(self, turn: Turn, end: int, message: Message) -> None:
         text = turn.text[:end]

@@ -1,0 +1,12 @@
+"""The format keeps the laws of every format."""
+
+from pathlib import Path
+
+from toolglot.testing import FormatSuite
+
+CASES = Path(__file__).parent / "cases"
+
+
+class TestApertus(FormatSuite):
+    parser = "apertus"
+    cases = CASES / "apertus"
