@@ -10,6 +10,8 @@ from typing import Any
 import importlib_metadata
 
 from toolglot import Call, Parser, load_parser
+from toolglot.errors import PluginError
+from toolglot.formats import Reasoning
 from toolglot.plugins import GROUP
 from toolglot.requests import Request, Tool
 
@@ -48,41 +50,44 @@ class Family:
         self.names = names
         self.package = str(entry.dist.name)
         self.about = (inspect.getdoc(sys.modules[entry.module]) or "").replace("``", "`")
-        self.parser: Parser = load_parser(names[0])
-        self.form = self.parser.plugin.form
+        try:
+            self.parser: Parser | None = load_parser(names[0])
+        except PluginError:  # its format is that of a checkpoint, and here there is none
+            self.parser = None
 
     @property
     def row(self) -> str:
         """The table's row."""
         names = ", ".join(f"`{name}`" for name in self.names)
-        cells = (names, f"`{self.package}`", self.reasoning, self.parallel, self.arguments, self.strict)
+        facts = ("as the checkpoint says", "", "", "") if self.parser is None else _facts(self.parser)
+        cells = (names, f"`{self.package}`", *facts)
         return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |\n"
-
-    @property
-    def reasoning(self) -> str:
-        channel = self.form.reasoning
-        if channel is None:
-            return "–"
-        opener, closer = (text[0].replace("~", "").strip() for text in (channel.fence.open, channel.fence.close))
-        return f"`{opener}` … `{closer}`" + (", a call ends it" if channel.call_ends else "")
-
-    @property
-    def parallel(self) -> str:
-        return "no" if self.form.calls[0].single else "yes"
-
-    @property
-    def arguments(self) -> str:
-        return "JSON" if self.form.calls[0].body.verbatim else "typed"
-
-    @property
-    def strict(self) -> str:
-        return "forced" if self.parser.constrain(Request(tools=(WEATHER,))) is None else "always"
 
     @property
     def example(self) -> str:
         """What a call of it looks like."""
+        if self.parser is None:
+            return ""
         written = self.parser.render([CALL], tools=[WEATHER]).strip("\n")
         return f"`{self.names[0]}`:\n\n````\n{written}\n````\n"
+
+
+def _facts(parser: Parser) -> tuple[str, str, str, str]:
+    """Reasoning, parallel calls, arguments, strictness."""
+    dialect = parser.plugin.form.calls[0]
+    return (
+        _reasoning(parser.plugin.form.reasoning),
+        "no" if dialect.single else "yes",
+        "JSON" if dialect.body.verbatim else "typed",
+        "forced" if parser.constrain(Request(tools=(WEATHER,))) is None else "always",
+    )
+
+
+def _reasoning(channel: Reasoning | None) -> str:
+    if channel is None:
+        return "–"
+    opener, closer = (text[0].replace("~", "").strip() for text in (channel.fence.open, channel.fence.close))
+    return f"`{opener}` … `{closer}`" + (", a call ends it" if channel.call_ends else "")
 
 
 def families() -> list[Family]:

@@ -84,7 +84,7 @@ def test_a_wrong_marker_fails_the_law_that_anchors_it_and_no_other(
     assert said["L4"].startswith("held")
 
 
-def test_arguments_that_are_not_written_as_json_pass_through_as_what_they_mean(checked: Checked, plugin_file: str) -> None:
+def test_what_is_not_written_as_json_passes_through_as_what_it_means(checked: Checked, plugin_file: str) -> None:
     path = Path(plugin_file)
     path.write_text(path.read_text().replace("JsonCall", "PythonCall"))
 

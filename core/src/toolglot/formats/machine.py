@@ -131,6 +131,7 @@ class Machine(Cursor):
             case Answer(opens, closer):
                 yield from self._answer(hit.end, closer, opens=opens)
             case Between():
+                self._out.drop()
                 self._mark(hit.end)
                 yield from self._part()
             case Trailer():
@@ -179,10 +180,10 @@ class Machine(Cursor):
         """Where a part of the turn begins: a call without an opener, whose header shows it."""
         dialects = self.layout.headless if self._calls else ()
         while dialects:
-            at = reach(SPACES, self.text, self.at)
-            ends = [self._headed(dialect, at) for dialect in dialects]
+            if not self.layout.exact:  # there it is the header's
+                self._out.say(self.slice(reach(SPACES, self.text, self.at)))
+            ends = [self._headed(dialect) for dialect in dialects]
             if max(ends) >= 0:
-                self._out.say(self.slice(at))
                 opening = Opening(dialects[ends.index(max(ends))], section=False, tail="", bare=False, taken=False)
                 yield from self._attempt(Hit(self.at, self.at, opening), opening)
             elif PARTIAL in ends and not self.eof:
@@ -190,13 +191,13 @@ class Machine(Cursor):
                 continue
             return
 
-    def _headed(self, dialect: Calls, at: int) -> int:
-        """Where a header of ``dialect`` ends that stands at ``at``, unless another marker does: else PARTIAL or NO."""
-        sign = self._prose().at(self.text, at, eof=self.eof)
+    def _headed(self, dialect: Calls) -> int:
+        """Where a header of ``dialect`` ends that stands here, unless another marker does: else PARTIAL or NO."""
+        sign = self._prose().at(self.text, reach(SPACES, self.text, self.at), eof=self.eof)
         if sign.end != NO:
             return PARTIAL if sign.end == PARTIAL else NO
         templates = self.layout.templates(dialect.body.heads, "")
-        ends = [template.match(self.text, at, eof=self.eof).end for template in templates]
+        ends = [template.match(self.text, self.at, eof=self.eof).end for template in templates]
         return max(ends) if max(ends) >= 0 else min(ends)
 
     def _reasoning(self, closers: tuple[str, ...]) -> Reading[None]:

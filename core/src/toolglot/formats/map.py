@@ -44,6 +44,10 @@ class Map(Struct, frozen=True):
         return "{(<"  # the last where the call ends without arguments
 
     @property
+    def verbatim(self) -> bool:
+        return False
+
+    @property
     def markers(self) -> Iterable[str]:
         return (self.quote,)
 

@@ -1,5 +1,5 @@
-"""Mistral (``mistral``, or by hand ``mistral_v11``, ``mistral_v3``): ``[TOOL_CALLS]name[ARGS]{…}`` from tokenizer v11 on,
-a JSON list before.
+"""Mistral (``mistral``, or by hand ``mistral_v11``, ``mistral_v3``): from tokenizer v11 on
+``[TOOL_CALLS]name[ARGS]{…}``, before a JSON list.
 
 Checked against the chat templates of Mistral Small 3.2, Ministral 3, Devstral and Nemo, and mistral-common v3 to v13.
 A tokenizer is transformers' or mistral-common's (``--tokenizer-mode``).
