@@ -24,6 +24,7 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]
 PLUGIN_MODULES = sorted(path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir() and path.suffix == "")
 REQUIREMENT_FILES = ["constraints.txt", *(f"{package}/pyproject.toml" for package in PACKAGES)]
+PARALLEL = ["--numprocesses=auto", "--dist=loadscope"]
 SOURCES = [f"{package}/src" for package in PACKAGES]
 
 
@@ -65,9 +66,16 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests of core, plugins and templates, on every core; arguments after ``--`` go to pytest."""
+    """All tests, the laws with a third of their examples; arguments after ``--`` go to pytest."""
     install_workspace(session, "engine,grammar,server,testing", "tests")
-    session.run("pytest", "--numprocesses=auto", "--dist=loadscope", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    session.run("pytest", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1", "TOOLGLOT_EXAMPLES": "30"})
+
+
+@nox.session
+def laws(session: nox.Session) -> None:
+    """The plugins' tests with all examples of the laws. Takes a quarter of an hour on two cores."""
+    install_workspace(session, "engine,grammar,server,testing", "tests")
+    session.run("pytest", *PARALLEL, "plugins", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session

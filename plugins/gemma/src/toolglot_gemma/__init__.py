@@ -1,7 +1,9 @@
 """Gemma 4 (``gemma4``) and FunctionGemma 270M (``functiongemma``): calls as maps whose strings stand between markers.
 
-``gemma4`` was checked against the chat templates of Gemma 4 31B, both versions; ``functiongemma`` against vLLM's
-template, which puts every value between ``<escape>``. The model itself is reported to do so with strings only.
+``gemma4`` was checked against the chat templates of Gemma 4 31B, both versions, which write text after the calls.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
+``functiongemma`` was checked against vLLM's template (the same, but it drops text beside calls), which puts every value
+between ``<escape>``; the model itself is reported to do so with strings only, and both are read.
 """
 
 from toolglot.formats import Calls, Frame, HeadedCall, Map, Reasoning, WireFormat, WireFormatParser

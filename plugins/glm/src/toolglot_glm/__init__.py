@@ -1,6 +1,7 @@
 """GLM-4.5 and 4.6 (``glm45``, ``glm``), GLM-4.7 and 5 (``glm47``): the name, then an element for each key and value.
 
-Checked against the chat templates of GLM-4.6, GLM-4 MoE and GLM-4.7-Flash; all call markers are tokens of GLM-4.7.
+Checked against the chat templates of GLM-4.6 and GLM-4.7-Flash; all call markers are tokens of GLM-4.7.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 The stop tokens ``<|observation|>`` and ``<|user|>`` end a turn.
 """
 

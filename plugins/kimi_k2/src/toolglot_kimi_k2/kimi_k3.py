@@ -1,6 +1,7 @@
 """Kimi K3 (``kimi_k3``): channels and calls as elements between marker tokens; an attribute says a value's type.
 
 Checked against the chat template of Kimi-K3; ``<|open|>``, ``<|close|>`` and ``<|sep|>`` are tokens of it.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 """
 
 from toolglot.formats import ByType, Calls, ElementCall, Frame, Reasoning, TemplateIds, WireFormat, WireFormatParser

@@ -1,6 +1,7 @@
 """Ling 3 (``ling3``): the name on a line, then an element for each key and value.
 
 Checked against the chat template of Ling 3 Flash.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 """
 
 from toolglot.formats import Calls, ElementCall, Frame, Reasoning, WireFormat, WireFormatParser

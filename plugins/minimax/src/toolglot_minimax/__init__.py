@@ -1,7 +1,8 @@
 """MiniMax M2, M2.1 and M2.5 (``minimax_m2``): an element for each argument. M3 (``minimax_m3``): elements in elements.
 
-Checked against the chat templates of MiniMax-M2 and M3; the wrappers of M2.5 are tokens. M3 leaves out null arguments,
-and writes an object without declared members so that their types are lost.
+Checked against the chat templates of MiniMax-M2 and M3; the wrappers of M2.5 are tokens.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
+M3 leaves out null arguments, and writes an object without declared members so that their types are lost.
 """
 
 from toolglot.formats import Calls, ElementCall, Frame, Nested, Reasoning, WireFormat, WireFormatParser

@@ -1,6 +1,7 @@
 """OLMo 3 (``olmo3``): Python calls with JSON's literals, one a line, in ``<function_calls>``.
 
-Checked against vLLM's template for OLMo 3, which does not escape strings.
+Checked against vLLM's template for OLMo 3, which does not escape strings and drops text beside calls.
+Compared: one call, parallel calls, no arguments, hard arguments, answers.
 """
 
 from toolglot.formats import Calls, Frame, PythonCall, Reasoning, WireFormat, WireFormatParser
@@ -16,4 +17,4 @@ OLMO3 = WireFormat(
     reasoning=Reasoning(),
 )
 
-plugin = WireFormatParser(OLMO3)
+plugin = WireFormatParser(OLMO3, architectures=("Olmo3ForCausalLM",))

@@ -1,7 +1,9 @@
 """gpt-oss 20b and 120b (``openai``, also ``gpt-oss`` and ``gptoss``): the harmony format.
 
 A turn is several messages, each with a channel and perhaps a recipient in its header, in several orders. A recipient
-makes it a call, whatever its channel. Checked against the chat template of gpt-oss 120b and openai_harmony's renderer.
+makes it a call, whatever its channel.
+Checked against the chat template of gpt-oss 120b, which writes no ``<|constrain|>``, and openai_harmony's renderer.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 """
 
 from toolglot.formats import Calls, Frame, HeadedCall, Reasoning, WireFormat, WireFormatParser
@@ -28,4 +30,4 @@ HARMONY = WireFormat(
     between="<|start|>~assistant",
 )
 
-plugin = WireFormatParser(HARMONY)
+plugin = WireFormatParser(HARMONY, architectures=("GptOssForCausalLM",))

@@ -2,6 +2,7 @@
 
 Checked against the chat templates of Laguna XS.2 and XS 2.1, which put every tag on a line, and of Laguna S 2.1, which
 writes no whitespace. ``</assistant>`` ends a turn.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 """
 
 from toolglot.formats import Calls, ElementCall, Frame, Reasoning, WireFormat, WireFormatParser

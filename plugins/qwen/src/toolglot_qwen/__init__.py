@@ -1,6 +1,7 @@
 """Qwen3-Coder, Qwen3.5 and later, Nemotron 3 (``qwen3_coder``, ``qwen3_xml``): an element for each argument.
 
-Checked against the chat templates of Qwen3-Coder, Qwen3.5, 3.6 and 3.8, and Nemotron 3 (Nano, Super, Ultra, 3.5).
+Checked against the chat templates of Qwen3-Coder, Qwen3.5, 3.6 and 3.8, and Nemotron 3 (Nano, Super, Ultra).
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 Booleans and null are Python's up to Qwen3.5 and in Nemotron 3, JSON's later. ``<tool_call>`` is a token of Qwen3.5.
 """
 

@@ -1,6 +1,7 @@
 """Seed-OSS (``seed_oss``): an element for each argument, its value as it stands between the tags.
 
 Checked against the chat template of Seed-OSS, which writes all that is no string in Python's spelling.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 """
 
 from toolglot.formats import Calls, ElementCall, Frame, Reasoning, WireFormat, WireFormatParser

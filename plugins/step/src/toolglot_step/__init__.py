@@ -1,6 +1,7 @@
 """Step-3 (``step3``), Step-3.5, 3.7 and Step-5 (``step3p5``, ``step5``): an element for each argument.
 
 ``step3p5`` was checked against the chat template of Step-3.5-Flash, which writes booleans and null as Python does.
+Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
 ``step3`` was not checked: no template or tokenizer of that model could be read.
 """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from toolglot.parser import Parser
     from toolglot.testing.sampling import Sampler
 
-_OUTPUTS = max(2, EXAMPLES // 8)
+_OUTPUTS = max(6, EXAMPLES // 8)
 _NEEDED = ("xgrammar", "torch", "tokenizers", "jsonschema")
 _WEATHER = {
     "type": "object",
