@@ -267,6 +267,18 @@ def test_a_call_that_breaks_at_its_closer_keeps_what_was_tried():
     assert read(GEMMA, framed("gemma4", "call:f{a:1,b")).tool_calls[0].rest == ",b"
 
 
+def test_a_marker_token_in_the_name_of_a_character_is_text():
+    parser = Parser("gemma4", WireFormatParser(FORMS["gemma4"]).configured(IDS))
+    text = '<|tool_call>call:f{a:"\\N{VERTICAL<|channel>LINE}"}<tool_call|>'
+    marks = [(text.index(token), IDS[token]) for token in ("<|tool_call>", "<|channel>", "<tool_call|>")]
+    stream = parser.stream(tools=TOOLS)
+    stream.feed(text, (1,), marks)
+    stream.finish()
+
+    (call,) = stream.message.tool_calls
+    assert json.loads(call.arguments) == {"a": "\\N{VERTICAL<|channel>LINE}"}
+
+
 def test_a_key_that_could_end_the_map_is_quoted():
     call = Call("", "f", '{")a": 1}')
 

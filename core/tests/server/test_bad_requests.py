@@ -203,6 +203,13 @@ def test_a_schema_that_does_not_compile_costs_its_own_request_only(served, weath
     assert served.engine.prompts == []
 
 
+def test_a_schema_that_is_none_is_named_with_its_place(served):
+    tools = [function("fine"), function(parameters={"type": "object", "properties": []}, strict=True)]
+    error = served.error(400, tools=tools, tool_choice="required")
+    assert error["param"] == "tools[1].function.parameters"
+    assert "/properties: an object of schemas is wanted, not list" in error["message"]
+
+
 def test_a_template_that_refuses_the_conversation(served):
     error = served.error(400, chat_template_kwargs={"effort": "none"})
     assert "effort none" in error["message"]

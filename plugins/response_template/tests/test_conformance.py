@@ -2,11 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
 from toolglot import plugins
 from toolglot.testing import FormatSuite
 
 HERE = Path(__file__).parent
-plugins.load_file(HERE / "descriptions.py", replace=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered():
+    names = plugins.load_file(HERE / "descriptions.py", replace=True)
+    yield
+    for name in names:  # other tests look at all parsers that there are
+        del plugins._files[name]
 
 
 class TestJson(FormatSuite):

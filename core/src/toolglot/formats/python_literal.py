@@ -357,5 +357,5 @@ def _said(found: re.Match[str]) -> str | None:
 def _named(name: str) -> str | None:
     try:
         return unicodedata.lookup(name)
-    except KeyError:
+    except (KeyError, UnicodeEncodeError):  # the second where a marker token, or half a surrogate pair, is in it
         return None

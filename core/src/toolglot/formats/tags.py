@@ -16,6 +16,7 @@ from toolglot.formats.binding import Binding
 from toolglot.formats.declaration import Calls, Frame, Reasoning, WireFormat
 from toolglot.formats.layout import distinct, headless
 from toolglot.formats.markers import Marker, core
+from toolglot.formats.schema_shape import shaped
 from toolglot.formats.templates import parts_of, slot_of
 from toolglot.requests import Named, Request, Tool
 from toolglot.structural_tag import (
@@ -248,5 +249,5 @@ def _sequence(atoms: Series[str | Format]) -> Format:
 
 
 def _bounded(tool: Tool) -> Tool:
-    """A tool without parameters takes none."""
-    return tool if tool.parameters is not None else replace(tool, parameters=_NOTHING)
+    """A tool whose schema can be made a grammar. One without parameters takes none. Raises GrammarError."""
+    return replace(tool, parameters=_NOTHING if tool.parameters is None else shaped(tool.parameters))

@@ -95,8 +95,8 @@ class Generator:
         Raises:
             GrammarError: a tool's schema cannot be compiled; ``param`` is the first such tool's.
         """
-        tag = self.parser.constrain(prepared.request)
         try:
+            tag = self.parser.constrain(prepared.request)
             constraint = None if tag is None else await self.engine.compile(tag)
         except GrammarError:
             await self._blame(prepared.request)
@@ -107,8 +107,8 @@ class Generator:
     async def _blame(self, request: Request) -> None:
         """Raise a GrammarError that names the first tool that does not compile on its own."""
         for number, tool in enumerate(request.tools):
-            tag = self.parser.constrain(replace(request, tools=(tool,), tool_choice="required"))
             try:
+                tag = self.parser.constrain(replace(request, tools=(tool,), tool_choice="required"))
                 if tag is not None:
                     await self.engine.compile(tag)
             except GrammarError as error:
