@@ -284,7 +284,7 @@ async def test_stop_aborts_what_runs_and_leaves_no_thread(endless, serve, collec
     await engine.stop()
 
     assert [(await task)[1] for task in (running, waiting)] == ["abort", "abort"]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("toolglot")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("toolglot-engine")]
     with pytest.raises(EngineError, match="not running"):
         engine.submit([1], FOREVER)
     await engine.start()
