@@ -50,13 +50,23 @@ def test_a_chat_template_decides(name, parser):
         ("hermes", "LlamaForCausalLM", "hermes"),
         ("hermes", "GraniteMoeHybridForCausalLM", "granite4"),
         ("hermes", "Ernie4_5_MoeForCausalLM", "ernie45"),
-        ("llama3.1_json", "LlamaForCausalLM", "llama3_json"),
     ],
 )
 def test_an_architecture_decides_where_markers_do_not(name, architecture, parser):
     found = detect(Evidence(template(name), architectures=(architecture,)))
 
     assert found.name == parser
+
+
+def test_the_vocabulary_decides_where_the_template_has_no_markers():
+    found = detect(Evidence(template("llama3.1_json"), frozenset({"<|python_tag|>"}), ("LlamaForCausalLM",)))
+
+    assert (found.name, found.reason) == ("llama3_json", "the model's vocabulary has <|python_tag|>")
+
+
+def test_an_architecture_that_many_models_share_says_nothing():
+    with pytest.raises(UndecidedError, match="or `generic`, which suits every model"):
+        detect(Evidence("<|im_start|>", architectures=("LlamaForCausalLM",)))
 
 
 def test_several_that_fit_are_listed():

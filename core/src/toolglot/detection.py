@@ -37,11 +37,13 @@ class Candidate(Struct, frozen=True):
     """The markers of it that were found."""
     architecture: str | None
     """The model's architecture, where the parser names it."""
+    where: str = "chat template"
+    """Where the markers were found."""
 
     @property
     def reason(self) -> str:
         """Why it fits, for people."""
-        marked = f"the model's chat template has {', '.join(self.markers)}" if self.markers else ""
+        marked = f"the model's {self.where} has {', '.join(self.markers)}" if self.markers else ""
         named = f"it is the parser of {self.architecture}" if self.architecture else ""
         return " and ".join(filter(None, (marked, named)))
 
@@ -53,7 +55,7 @@ class UndecidedError(PluginError):
         self.candidates = tuple(candidates)
         listed = "; ".join(f"{one.name} ({one.reason})" for one in candidates)
         found = f"several parsers fit this model: {listed}" if candidates else "no installed parser fits this model"
-        super().__init__(f"{found}; choose one with --tool-call-parser")
+        super().__init__(f"{found}; choose one with --tool-call-parser, or `generic`, which suits every model")
 
 
 def detect(evidence: Evidence) -> Candidate:
@@ -85,7 +87,9 @@ def candidates(evidence: Evidence) -> list[Candidate]:
 class _Fit(Struct):
     found: Candidate
     grade: int
-    """Whether the dialect that it writes was found (0), another that it reads (1), or only the architecture (2)."""
+    """Whether the dialect that it writes is in the template (0) or another that it reads (1), or in the vocabulary
+    alone (2, 3); or whether only the architecture fits (4).
+    """
     strangeness: tuple[int, int]
     """Whether it names the model's architecture (0), none (1), or others (2); then how many dialects it reads."""
 
@@ -112,13 +116,14 @@ def _rank(known: plugins.Installed) -> tuple[bool, int, int, str]:
 def _fit(name: str, plugin: Any, evidence: Evidence) -> _Fit | None:
     own = plugin.architectures
     architecture = next((one for one in evidence.architectures if one in own), None)
-    dialects = [_found(dialect, evidence) for dialect in plugin.form.calls]
-    grade = 0 if dialects[0] else 1 if any(dialects) else 2
-    if grade == 2 and architecture is None:
-        return None
-    markers = dialects[0] or max(dialects, key=len)
-    strangeness = (0 if architecture else 2 if own else 1, len(dialects))
-    return _Fit(Candidate(name, markers, architecture), grade, strangeness)
+    strangeness = (0 if architecture else 2 if own else 1, len(plugin.form.calls))
+    vocabulary = "\n".join(evidence.tokens)
+    for grade, (where, seen) in enumerate((("chat template", evidence.template), ("vocabulary", vocabulary))):
+        dialects = [_found(dialect, seen, f"{evidence.template}\n{vocabulary}") for dialect in plugin.form.calls]
+        if any(dialects):
+            found = Candidate(name, dialects[0] or max(dialects, key=len), architecture, where)
+            return _Fit(found, 2 * grade + (not dialects[0]), strangeness)
+    return None if architecture is None else _Fit(Candidate(name, (), architecture), 4, strangeness)
 
 
 def _within(some: Sequence[str], others: Sequence[str]) -> bool:
@@ -130,16 +135,14 @@ def _within(some: Sequence[str], others: Sequence[str]) -> bool:
     return covered(some, others) and not covered(others, some)
 
 
-def _found(dialect: Calls, evidence: Evidence) -> tuple[str, ...]:
-    """The markers of a dialect, if the model has every one of them, and its template the opener."""
+def _found(dialect: Calls, seen: str, anywhere: str) -> tuple[str, ...]:
+    """The markers of a dialect, if the opener is in ``seen`` and every one of them ``anywhere``."""
     frames = [frame for frame in (dialect.section, dialect.call) if frame]
     opener = next((frame.open[0] for frame in frames if distinct(frame.open[0])), None)
     if opener is None:
         return ()
     ends = [text for frame in frames for text in (frame.open[0], frame.close[0])]
     rest = [*ends, *dialect.body.exactly().markers]
-    seen = evidence.template or "\n".join(evidence.tokens)
-    anywhere = "\n".join((evidence.template, *evidence.tokens))
     first, others = _literals([opener]), _literals(rest)
     fits = all(text in seen for text in first) and all(text in anywhere for text in others)
     return tuple(dict.fromkeys((*first, *others))) if fits else ()

@@ -37,3 +37,18 @@ def test_the_report_reads_exactly(chunks):
     assert stream.message.content == "I'll fetch that page."
     assert stream.message.tool_calls == (CALL,)
     assert load_parser("kimi_k2").parse(OUTPUT, tools=TOOLS) == stream.message
+
+
+@pytest.mark.parametrize("name", ["server:tool", "ns::f", "a:1b", "a:1", "a.b:0", "x-y.z"])
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_name_with_colons_ends_at_the_last(name, constrained):
+    parser, tools = load_parser("kimi_k2"), [{"type": "function", "function": {"name": name}}]
+    call = Call(f"functions.{name}:0", name, '{"q": "v"}')
+    text = parser.render([call], tools=tools)
+
+    assert parser.parse(text, tools=tools, constrained=constrained).tool_calls == (call,)
+    stream = parser.stream(tools=tools, constrained=constrained)
+    for char in text:
+        stream.feed(char)
+    stream.finish()
+    assert stream.message.tool_calls == (call,)

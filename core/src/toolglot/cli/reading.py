@@ -56,13 +56,15 @@ def load_parser(name: str | None, **context: Any) -> Parser:
     """Load the parser ``name``; an unknown one is refused with the closest name. Raises PluginError, UsageError."""
     import toolglot
 
+    if name == "auto":
+        raise UsageError("--tool-call-parser auto is for serve; to find a parser: toolglot parsers --detect MODEL")
     if name is None:
         raise UsageError(f"--tool-call-parser is missing; one of: {', '.join(toolglot.parser_names())}")
     try:
         return toolglot.load_parser(name, **context)
     except UnknownParserError as error:
         hint = did_you_mean(error.name, error.known)
-        raise UsageError(f"{error}; {hint}" if hint else str(error)) from error
+        raise UsageError(f"unknown tool call parser {name!r}; {hint}" if hint else str(error)) from error
 
 
 def parser_of(arguments: Namespace, **context: Any) -> Parser:

@@ -199,10 +199,13 @@ class _Writer:
         """A tag of pieces: it begins with a token or text, and ends so.
 
         Where it begins with a token, tags of several tools are to be joined: then it ends with a token or with nothing.
+        It does not end with whitespace alone, which would then be kept out of its content.
         """
         atoms = self._written(pieces)
         begin = atoms.pop(0) if isinstance(atoms[0], str | Token) else ""
-        end = atoms.pop() if atoms and isinstance(atoms[-1], Token if isinstance(begin, Token) else str | Token) else ""
+        last = atoms[-1] if atoms else ""
+        ends = isinstance(last, Token) or (isinstance(last, str) and last.strip() and not isinstance(begin, Token))
+        end = atoms.pop() if ends else ""
         assert isinstance(begin, str | Token)
         assert isinstance(end, str | Token)
         return Tag(begin, _sequence(atoms), end)

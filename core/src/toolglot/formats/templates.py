@@ -135,10 +135,22 @@ class Template:
         """The characters with which the template goes on behind a slot."""
         return next((value[0] for kind, value in self.parts[number + 1 :] if kind == "text"), stops)
 
+    def _last_of(self, number: int, stops: str) -> str | None:
+        """For a word before ``:{index}``: the colons in it, those that no index and nothing after it follow."""
+        following = self.parts[number + 1 : number + 3]
+        if [part.value for part in following] != [":", "index"]:
+            return None
+        behind = re.escape(self._ahead(number + 2, stops))
+        return f":(?![0-9]{{1,20}}+[ \\t\\r\\n]{{0,{MAX_GAP}}}+[{behind}])"
+
     def _word(self, number: int, stops: str) -> tuple[str, str]:
-        characters = f"[^{re.escape(WHITESPACE + self._ahead(number, stops) + stops)}\x00-\x1f]"
         if self.parts[number].value == "index":
             characters = "[0-9]"
+        else:
+            ahead = self._ahead(number, stops)
+            characters = f"[^{re.escape(WHITESPACE + ahead + stops)}\x00-\x1f]"
+            if (last := self._last_of(number, stops)) is not None:
+                characters = f"(?:{characters}|{last})"
         return f"(?P<word{number}>{characters}{{1,{MAX_SLOT}}}+)", f"{characters}{{0,{MAX_SLOT}}}+"
 
 

@@ -18,6 +18,7 @@ from toolglot.formats.element_grammar import type_name
 from toolglot.formats.element_template import ElementTemplate, Slots, spaced
 from toolglot.formats.json_text import decode
 from toolglot.formats.markers import scan_of
+from toolglot.structural_tag import AnyText, Tag
 
 if TYPE_CHECKING:
     from toolglot.formats.cursor import Reading
@@ -134,7 +135,10 @@ class BySchema(ValueRule, frozen=True):
         depth: int,  # noqa: ARG002  # values are not nested
     ) -> list[tuple[Slots, Format]]:
         free = [branch for branch in branches if branch.free_text][:1]
-        return [
+        quoted: list[tuple[Slots, Format]] = []
+        if self.cdata and free:
+            quoted = [({}, Tag(self.cdata[0], AnyText(), self.cdata[1]))]
+        return quoted + [
             ({}, one.text(grammar.excluded) if one.is_string else one.json(grammar.excluded))
             for one in free or branches
         ]

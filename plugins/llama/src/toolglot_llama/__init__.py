@@ -24,6 +24,6 @@ LLAMA4_PYTHONIC = WireFormat(
 
 llama_json = WireFormatParser(
     LLAMA_JSON,
-    architectures=("LlamaForCausalLM", "MllamaForConditionalGeneration", "Llama4ForConditionalGeneration"),
+    architectures=("MllamaForConditionalGeneration", "Llama4ForConditionalGeneration"),
 )
 llama4_pythonic = WireFormatParser(LLAMA4_PYTHONIC, architectures=("Llama4ForConditionalGeneration",))

@@ -75,7 +75,10 @@ _TYPED = (
     Tool("get_weather", None, _closed(city="string", days="integer"), strict=True),
     Tool("get_time", None, _closed(tz="string", h24="boolean"), strict=True),
 )
-_CALLS = [Call("", "get_weather", '{"city": "Paris", "days": 3}'), Call("", "get_time", '{"tz": "CET", "h24": true}')]
+_CALLS = [
+    Call("", "get_weather", '{"city": "Paris", "days": 3}'),
+    Call("", "get_time", '{"tz": "C&T <b>\\n\\n\'x\' {y}", "h24": true}'),
+]
 _MISTYPED = Call("", "get_weather", '{"city": "Paris", "days": "three"}')
 _CHOICES: tuple[ToolChoice, ...] = ("auto", "required", Named("get_weather"))
 
