@@ -58,10 +58,8 @@ def test_the_library_imports_no_heavy_package(installed: Path, capsys: pytest.Ca
 def test_the_parsers_are_listed(installed: Path) -> None:
     found = json.loads(output_of(installed / "toolglot", "parsers", "--json"))
 
-    assert [(entry["name"], entry["distribution"], entry["conflict"]) for entry in found] == [
-        ("hermes", "toolglot-hermes", []),
-        ("qwen3_json", "toolglot-hermes", []),
-    ]
+    assert {(entry["distribution"], *entry["conflict"]) for entry in found} == {("toolglot-hermes",)}
+    assert {"hermes", "qwen3_json", "qwen25"} <= {entry["name"] for entry in found}
 
 
 def test_a_raw_output_is_parsed(installed: Path) -> None:

@@ -19,7 +19,14 @@ def test_each_occurrence_is_cut_after_its_first_character() -> None:
 
 
 def test_text_without_a_token_is_left() -> None:
-    assert cut("a < s > <S> <s", "<s>") == "a < s > <S> <s"
+    assert cut("a < s > <S> <s <", "<t>") == "a < s > <S> <s <|"
+    assert cut("a < s > <S>", "<s>") == "a < s > <S>"
+
+
+def test_what_a_token_could_go_on_from_is_cut_at_its_end() -> None:
+    assert cut("a <s", "<s>") == "a <s|"
+    assert cut("<s><", "<s>") == "<|s><|"
+    assert cut("<s>", "<s>") == "<|s>"
 
 
 def test_no_tokens_cut_nothing() -> None:
@@ -27,8 +34,8 @@ def test_no_tokens_cut_nothing() -> None:
 
 
 def test_overlapping_occurrences_are_all_cut() -> None:
-    assert cut("<a><b>", "<a>", "a><", "><b>") == "<|a|>|<b>"
-    assert cut("aaaa", "aa") == "a|a|a|a"
+    assert cut("<a><b>", "<a>", "a><", "><b>") == "<|a|>|<b>|"
+    assert cut("aaaa", "aa") == "a|a|a|a|"
 
 
 def test_a_token_inside_another_is_cut() -> None:

@@ -32,18 +32,27 @@ class Cutter:
         if normalize is not None:
             spelled += [normalized for text in spelled if len(normalized := normalize(text)) > 1]
         self._pattern = _first_characters(spelled)
+        self._begun = frozenset(text[:end] for text in spelled for end in range(1, len(text)))
+        self._longest = max(map(len, self._begun), default=0)
         self._normalize = normalize
 
     def cut(self, text: str, mark: str) -> str:
-        """``text`` with ``mark`` after the first character of each added token in it.
+        """``text`` with ``mark`` after the first character of each added token in it, and at its end where one could
+        go on in the text that a template puts behind it.
 
         Where only the normalised text spells one, that takes the place of ``text``: the model reads nothing else.
         """
-        marked = self._pattern.sub(rf"\g<0>{mark}", text)
+        marked = self._marked(text, mark)
         if self._normalize is None:
             return marked
         normalized = self._normalize(marked)
-        return self._pattern.sub(rf"\g<0>{mark}", normalized) if self._pattern.search(normalized) else marked
+        again = self._marked(normalized, mark)
+        return marked if again == normalized else again
+
+    def _marked(self, text: str, mark: str) -> str:
+        marked = self._pattern.sub(rf"\g<0>{mark}", text)
+        begins = any(marked[-size:] in self._begun for size in range(1, min(self._longest, len(marked)) + 1))
+        return marked + mark if begins else marked
 
 
 def unused_mark(*values: Any) -> str:
