@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.report import Benchmark, Report, report
 
-_WRITTEN = re.compile(r"(<!-- results -->\n).*(<!-- end of results -->)", re.DOTALL)
-
 
 def main(results: str, page: str) -> None:
-    """Write the tables of ``results`` between the page's two comments.
+    """Write the tables of ``results`` into their places on the page.
+
+    What a run did not measure stays as it is: each place says what made it.
 
     Raises:
-        ValueError: the page has no such comments, or the results are not those of a whole run.
+        ValueError: the page lacks a place.
     """
     text = Path(page).read_text()
-    if not _WRITTEN.search(text):
-        raise ValueError(f"{page} has no place for results: `<!-- results -->` and `<!-- end of results -->`")
-    tables = written(report(Path(results)))
-    Path(page).write_text(_WRITTEN.sub(lambda found: f"{found[1]}\n{tables}\n{found[2]}", text))
+    for place, tables in written(report(Path(results))).items():
+        marks = f"<!-- {place} -->", f"<!-- end of {place} -->"
+        before, opened, rest = text.partition(marks[0])
+        _, closed, after = rest.partition(marks[1])
+        if not (opened and closed):
+            raise ValueError(f"{page} has no place for {place}: `{marks[0]}` and `{marks[1]}`")
+        text = f"{before}{marks[0]}\n\n{tables}\n\n{marks[1]}{after}"
+    Path(page).write_text(text)
 
 
-def written(run: Report) -> str:
-    """All tables, with what made them."""
-    calls = run.of("test_a_call")
+def written(run: Report) -> dict[str, str]:
+    """The tables of each place, with what made them."""
+    calls, prose, floods = (run.of(f"test_{name}") for name in ("a_call", "prose", "a_flood"))
     beside = {name: found for name, found in calls.items() if all(one.extra_info.vllm for one in found)}
-    pieces = [_made(run), "### Calls and prose", _reading(calls, run.of("test_prose"))]
-    if beside:
-        pieces += ["### The same calls through vLLM's parsers", _vllm(beside)]
-    return "\n\n".join([*pieces, "### Floods", _floods(run.of("test_a_flood"))]) + "\n"
+    tables = {
+        "calls and prose": _reading(calls, prose) if calls and prose else "",
+        "vllm": _vllm(beside) if beside else "",
+        "floods": _floods(floods) if floods else "",
+    }
+    return {place: f"{_made(run)}\n\n{table}" for place, table in tables.items() if table}
 
 
 def _made(run: Report) -> str:
