@@ -47,8 +47,9 @@ def test_a_name_with_colons_ends_at_the_last(name, constrained):
     text = parser.render([call], tools=tools)
 
     assert parser.parse(text, tools=tools, constrained=constrained).tool_calls == (call,)
-    stream = parser.stream(tools=tools, constrained=constrained)
-    for char in text:
-        stream.feed(char)
-    stream.finish()
-    assert stream.message.tool_calls == (call,)
+    for spelled in (text, text if constrained else text.replace(":0<", ":0 \n<").replace("functions", "\nfunctions")):
+        stream = parser.stream(tools=tools, constrained=constrained)
+        for char in spelled:
+            stream.feed(char)
+        stream.finish()
+        assert stream.message.tool_calls == (call,)

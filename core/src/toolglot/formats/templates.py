@@ -136,12 +136,12 @@ class Template:
         return next((value[0] for kind, value in self.parts[number + 1 :] if kind == "text"), stops)
 
     def _last_of(self, number: int, stops: str) -> str | None:
-        """For a word before ``:{index}``: the colons in it, those that no index and nothing after it follow."""
+        """For a word before ``:{index}``: the colons in it, behind which there is more than an index."""
         following = self.parts[number + 1 : number + 3]
         if [part.value for part in following] != [":", "index"]:
             return None
         behind = re.escape(self._ahead(number + 2, stops))
-        return f":(?![0-9]{{1,20}}+[ \\t\\r\\n]{{0,{MAX_GAP}}}+[{behind}])"
+        return f":(?![0-9]{{1,20}}+[ \\t\\r\\n]{{0,{MAX_GAP}}}+(?:[{behind}]|\\Z))"
 
     def _word(self, number: int, stops: str) -> tuple[str, str]:
         if self.parts[number].value == "index":
