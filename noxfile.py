@@ -120,7 +120,7 @@ def scaffold(session: nox.Session) -> None:
         install(session, str(package), "torch", "tokenizers")
         with session.chdir(package):
             session.run("pytest")
-            session.run("toolglot", "check", "my_format", "--cases", "tests/cases")
+            session.run("toolglot", "check", ".")
 
 
 @nox.session
