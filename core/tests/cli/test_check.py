@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolglot.cli import check, main
+from toolglot.cli import check, check_target, main
 
 Refused = Callable[..., str]
 Checked = Callable[..., tuple[int, dict[str, str]]]
@@ -52,7 +52,11 @@ def package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path / "toolglot-my-format"
 
 
-def test_an_installed_parser_without_cases_is_tested_but_not_anchored(checked: Checked) -> None:
+def test_an_installed_parser_without_cases_is_tested_but_not_anchored(
+    checked: Checked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_target, "_source_folder", lambda name: None)  # as if it were installed from a wheel
+
     code, said = checked("hermes", "--law", "L0", "--law", "L1", "--law", "L7")
 
     assert code == 0
@@ -60,6 +64,14 @@ def test_an_installed_parser_without_cases_is_tested_but_not_anchored(checked: C
     assert said["L1"].startswith("held (3 tests, ")
     assert said["L7"].startswith("held (1 test, ")
     assert list(said) == ["L0", "L1", "L7"]
+
+
+def test_a_parser_that_is_installed_from_its_source_has_its_own_cases(checked: Checked) -> None:
+    code, said = checked("qwen3_json", "--law", "L0", "--law", "L4")
+
+    assert code == 0
+    assert said["L0"].startswith("held (")
+    assert said["L4"].startswith("held (1 test, ")
 
 
 def test_a_plugin_file_is_tested_on_cases(checked: Checked, plugin_file: str, cases: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
+import importlib_metadata
 from msgspec.structs import replace
 
 from toolglot import plugins
@@ -28,7 +32,8 @@ def task_of(target: str, cases: str | None, task: Task) -> Task:
         task = replace(task, cases={"": str(_case_folder(Path(cases)))})
     where = Path(target)
     if target in plugins.parser_names():
-        return replace(task, groups=((target,),))
+        folder = _source_folder(target) if cases is None else None
+        return replace(task, groups=((target,),)) if folder is None else _only(target, _package(folder, task))
     if where.is_dir():
         if cases is not None:
             raise UsageError(
@@ -39,6 +44,25 @@ def task_of(target: str, cases: str | None, task: Task) -> Task:
         return replace(task, files=(target,))
     hint = did_you_mean(target, plugins.parser_names()) or f"installed: {', '.join(plugins.parser_names())}"
     raise UsageError(f"{target!r} is no installed parser, package folder or plugin file (.py); {hint}")
+
+
+def _source_folder(name: str) -> Path | None:
+    """Where the package of an installed parser is developed, if it is installed in editable mode (PEP 610)."""
+    (found,) = (one for one in plugins.installed() if one.name == name)
+    try:
+        origin = importlib_metadata.distribution(found.distribution).read_text("direct_url.json")
+    except importlib_metadata.PackageNotFoundError:  # a plugin file's path stands for its distribution
+        return None
+    settings: Any = json.loads(origin or "{}")
+    if not settings.get("dir_info", {}).get("editable"):
+        return None
+    folder = Path(url2pathname(urlparse(settings["url"]).path))
+    return folder if (folder / "tests").is_dir() else None
+
+
+def _only(name: str, task: Task) -> Task:
+    """The task of a package with one of its parsers."""
+    return replace(task, groups=tuple(group for group in task.groups if name in group))
 
 
 def _case_folder(folder: Path) -> Path:
