@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from importlib.resources import files
 
 import pytest
 
-from toolglot.checkpoints import evidence
-from toolglot.cli import main
+from toolglot.checkpoints import Checkpoint, evidence
+from toolglot.cli import main, startup
 from toolglot.detection import Evidence, UndecidedError, detect
 
 TEMPLATES = {
@@ -116,3 +117,22 @@ def test_a_broken_file_is_named(checkpoint, capsys):
 
     assert main(["parsers", "--detect", str(checkpoint)]) == 2
     assert "config.json is no JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("chosen", "parser"), [(None, "hermes"), ("tool_chat_template_olmo3", "olmo3")])
+def test_serve_takes_auto_for_the_parser_of_the_template_that_it_uses(chosen, parser, checkpoint, caplog):
+    arguments = Namespace(tool_call_parser="auto", chat_template=chosen)
+
+    with caplog.at_level("INFO", "toolglot"):
+        startup.detect_parser(arguments, Checkpoint(checkpoint, "model"), tokenizer=None)
+
+    assert arguments.tool_call_parser == parser
+    assert f"--tool-call-parser auto: {parser}, since the model's chat template has" in caplog.text
+
+
+def test_serve_leaves_a_parser_that_is_named(checkpoint):
+    arguments = Namespace(tool_call_parser="pythonic", chat_template=None)
+
+    startup.detect_parser(arguments, Checkpoint(checkpoint, "model"), tokenizer=None)
+
+    assert arguments.tool_call_parser == "pythonic"

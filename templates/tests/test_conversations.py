@@ -221,8 +221,10 @@ def test_no_arguments_are_an_empty_object(arguments, family, written) -> None:
 @pytest.mark.parametrize(
     "arguments", ['{"city": "Par', '{"city": \\', "Paris", "[1]", '{"city": "\\ud83d', '{"a": "\\u']
 )
-def test_malformed_arguments_are_written_somehow(arguments, family, written) -> None:
-    written(turn([("get_weather", arguments)]))
+def test_malformed_arguments_cost_no_call(arguments, family, written) -> None:
+    text = written(turn([("get_weather", arguments), ("get_time", {})]))
+
+    assert text.index("get_weather") < text.index("get_time")
 
 
 def test_the_turn_after_results_is_read_back(family, written) -> None:

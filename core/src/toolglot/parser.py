@@ -43,7 +43,8 @@ def load_parser(name: str, *, tokenizer: Any = None, reasoning: str | None = Non
     """
     plugin, source = plugins.load(name)
     if hasattr(plugin, "configured"):
-        changes = {} if reasoning in (None, name) else {"reasoning": _reasoning(str(reasoning))}
+        other = reasoning if reasoning != name else None
+        changes = {} if other is None else {"reasoning": _reasoning(other)}
         plugin = plugin.configured(tokenizer, **changes)
     elif reasoning is not None:
         raise PluginError(f"tool call parser {name!r} reads its reasoning itself; start without a reasoning parser")

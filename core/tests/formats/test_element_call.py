@@ -25,6 +25,7 @@ from toolglot.formats import (
     WireFormatParser,
 )
 from toolglot.testing import work
+from toolglot.testing.reading import in_every_split
 
 _EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", "0"))
 many = settings(
@@ -172,14 +173,7 @@ def streamed(parser, pieces, reason="stop", **context):
 
 
 def read(parser, text, reason="stop", **context):
-    """The message, after checking that it is the same for every piece size and every split in two."""
-    context = {"tools": TOOLS, **context}
-    whole = parser.parse(text, finish_reason=reason, **context)
-    cuts = [[text[at : at + size] for at in range(0, len(text), size)] for size in range(1, 8)]
-    cuts += [[text[:at], text[at:]] for at in range(len(text))]
-    for pieces in cuts:
-        assert summary(streamed(parser, pieces, reason, **context)) == summary(whole), pieces
-    return whole
+    return in_every_split(parser, text, finish_reason=reason, **{"tools": TOOLS, **context})
 
 
 def call_of(parser, text, reason="stop", **context):

@@ -18,6 +18,7 @@ from toolglot.formats import (
     WireFormat,
     WireFormatParser,
 )
+from toolglot.testing.reading import in_every_split
 
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("f", "g")]
 
@@ -36,19 +37,7 @@ BOTH = [("f", '{"a": [1]}'), ("g", "{}")]
 
 
 def read(parser, text, **context):
-    """The message, after checking that it is the same for every fixed piece size and every split in two."""
-    context = {"tools": TOOLS, **context}
-    reason = context.pop("finish_reason", "stop")
-    whole = parser.parse(text, finish_reason=reason, **context)
-    cuts = [[text[at : at + size] for at in range(0, len(text), size)] for size in range(1, 8)]
-    cuts += [[text[:at], text[at:]] for at in range(len(text))]
-    for pieces in cuts:
-        stream = parser.stream(**context)
-        for piece in pieces:
-            stream.feed(piece)
-        stream.finish(reason)
-        assert summary(stream.message) == summary(whole), pieces
-    return whole
+    return in_every_split(parser, text, **{"tools": TOOLS, **context})
 
 
 def summary(message):

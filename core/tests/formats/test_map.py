@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from toolglot import Call, Parser
 from toolglot.errors import RenderError
 from toolglot.formats import Calls, Frame, HeadedCall, Map, Reasoning, WireFormat, WireFormatParser
+from toolglot.testing.reading import in_every_split
 
 FORMS = {
     "functiongemma": WireFormat(
@@ -69,19 +70,8 @@ def summary(message):
     return message.content, message.reasoning, calls, message.unparsed
 
 
-def read(parser, text, *, finish_reason="stop", **context):
-    """The message, after checking that it is the same for pieces of every size and every split in two."""
-    context = {"tools": TOOLS, **context}
-    whole = parser.parse(text, finish_reason=finish_reason, **context)
-    cuts = [[text[at : at + size] for at in range(0, len(text), size)] for size in range(1, 8)]
-    cuts += [[text[:at], text[at:]] for at in range(len(text))]
-    for pieces in cuts:
-        stream = parser.stream(**context)
-        for piece in pieces:
-            stream.feed(piece)
-        stream.finish(finish_reason)
-        assert summary(stream.message) == summary(whole), pieces
-    return whole
+def read(parser, text, **context):
+    return in_every_split(parser, text, **{"tools": TOOLS, **context})
 
 
 def framed(name: str, inside: str) -> str:

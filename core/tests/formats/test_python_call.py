@@ -14,6 +14,7 @@ from toolglot import Call, Parser
 from toolglot.errors import RenderError
 from toolglot.formats import Calls, Frame, PythonCall, Reasoning, WireFormat, WireFormatParser
 from toolglot.formats.python_literal import MAX_KEY, MAX_WORD, literal, number
+from toolglot.testing.reading import in_every_split
 
 
 def listed(opener: str, closer: str) -> Calls:
@@ -69,19 +70,8 @@ def summary(message):
     return message.content, message.reasoning, calls, message.unparsed
 
 
-def read(parser, text, *, finish_reason="stop", **context):
-    """The message, after checking that it is the same for pieces of every size and every split in two."""
-    context = {"tools": TOOLS, **context}
-    whole = parser.parse(text, finish_reason=finish_reason, **context)
-    cuts = [[text[at : at + size] for at in range(0, len(text), size)] for size in range(1, 8)]
-    cuts += [[text[:at], text[at:]] for at in range(len(text))]
-    for pieces in cuts:
-        stream = parser.stream(**context)
-        for piece in pieces:
-            stream.feed(piece)
-        stream.finish(finish_reason)
-        assert summary(stream.message) == summary(whole), pieces
-    return whole
+def read(parser, text, **context):
+    return in_every_split(parser, text, **{"tools": TOOLS, **context})
 
 
 def arguments_of(inside: str, name: str = "f", **context) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -33,6 +34,22 @@ def stream(parser: Parser, request: Request, deltas: Iterable[Delta], finish: Fi
     check(events)
     assert replace(reader.message, validated=False) == added_up(events)
     return events
+
+
+def in_every_split(parser: Parser, text: str, *, finish_reason: Finish = "stop", **context: Any) -> Message:
+    """The message that ``text`` means, after checking that it is the same for pieces of every size up to 7 and for
+    every split in two. ``context`` is as for ``Parser.parse``.
+    """
+    whole = parser.parse(text, finish_reason=finish_reason, **context)
+    cuts = [[text[at : at + size] for at in range(0, len(text), size)] for size in range(1, 8)]
+    cuts += [[text[:at], text[at:]] for at in range(len(text))]
+    for pieces in cuts:
+        reader = parser.stream(**context)
+        for piece in pieces:
+            reader.feed(piece)
+        reader.finish(finish_reason)
+        assert without_ids(reader.message) == without_ids(whole), pieces
+    return whole
 
 
 def check(events: Sequence[Event]) -> None:
