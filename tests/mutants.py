@@ -93,12 +93,12 @@ MUTANTS = (
     ),
     Mutant(
         "whitespace before a call is content",
-        FORMATS + "machine.py",
+        FORMATS + "call_cursor.py",
         (("None, (), False\n        self._out.drop()", "None, (), False\n        self._out.release()"),),
     ),
     Mutant(
         "arguments are changed on their way",
-        FORMATS + "machine.py",
+        FORMATS + "call_cursor.py",
         (("            self._call.pieces.append(text)", '            text = text.replace("\\t", " ")'),),
     ),
     Mutant(
