@@ -10,6 +10,7 @@ import sys
 import urllib.request
 from pathlib import Path
 from types import ModuleType
+from types import SimpleNamespace as Reply
 
 import jsonschema
 import pytest
@@ -59,6 +60,52 @@ def test_a_call_that_does_not_validate_is_a_failure(
 
     with pytest.raises(demo.jsonschema_rs.ValidationError):
         demo.ask("http://127.0.0.1:9/v1")
+
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+ANSWER = Reply(content="Oslo.", tool_calls=None)
+
+
+def calls(*arguments: str) -> Reply:
+    return Reply(content=None, tool_calls=[Reply(function=Reply(arguments=text)) for text in arguments])
+
+
+def test_calls_for_the_first_question_and_an_answer_to_the_second_are_right(demo: ModuleType) -> None:
+    demo.check_decisions({"parameters": SCHEMA, "replies": [calls('{"city": "Oslo"}'), ANSWER]})
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ([ANSWER, ANSWER], "answered where it should call: 'Oslo.'"),
+        ([calls('{"city": "Oslo"}'), calls("{}")], "called where it should answer"),
+        ([calls('{"city": "Oslo"}'), Reply(content=None, tool_calls=None)], "called where it should answer: None"),
+    ],
+)
+def test_a_wrong_decision_of_the_model_is_a_failure(replies: list[Reply], said: str, demo: ModuleType) -> None:
+    with pytest.raises(SystemExit, match=said):
+        demo.check_decisions({"parameters": SCHEMA, "replies": replies})
+
+
+def test_a_call_of_the_model_s_own_accord_that_does_not_validate_is_a_failure(demo: ModuleType) -> None:
+    with pytest.raises(demo.jsonschema_rs.ValidationError):
+        demo.check_decisions({"parameters": SCHEMA, "replies": [calls('{"city": "Oslo"}', '{"city": 3}'), ANSWER]})
+
+
+@pytest.mark.model
+def test_the_demo_model_calls_and_answers_as_it_decides(
+    demo: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+
+    demo.decide()
+
+    assert capsys.readouterr().out.splitlines() == [
+        "Question: Get the weather in Oslo.",
+        'Function called: get_weather, with {"city": "Oslo"}',
+        "Question: What is the capital of Norway?",
+        "Answer: The capital of Norway is Oslo.",
+    ]
 
 
 @pytest.mark.model

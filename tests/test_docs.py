@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import runpy
 import shlex
@@ -13,6 +14,7 @@ from typing import NamedTuple, get_args
 
 import pytest
 
+import toolglot_templates
 from toolglot import hookspecs, plugins
 from toolglot.cli import COMMANDS, argument_parser, main
 from toolglot.events import Outcome, Repair
@@ -178,6 +180,24 @@ def test_the_page_of_families_is_made_from_the_parsers() -> None:
     made = runpy.run_path(str(ROOT / "docs/families.py"))["page"]()
 
     assert made == (ROOT / "docs/families.md").read_text(), "bring it up to date: python docs/families.py"
+
+
+@pytest.mark.parametrize(
+    "plugin", sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")), ids=lambda path: path.name
+)
+def test_the_notes_of_a_family_name_each_template_whose_renders_it_keeps(plugin: Path) -> None:
+    notes = (plugin / "NOTES.md").read_text()
+
+    for path in plugin.glob("tests/cases/**/templates.jsonl"):
+        for line in path.read_text().splitlines():
+            assert re.split(r" \(|, ", json.loads(line)["source"])[0] in notes
+
+
+@pytest.mark.parametrize("template", toolglot_templates.names())
+def test_each_shipped_template_is_compared_in_some_family_s_notes(template: str) -> None:
+    notes = "".join(path.read_text() for path in ROOT.glob("plugins/*/NOTES.md"))
+
+    assert f"### `{template}` and " in notes
 
 
 def test_every_family_is_in_the_package_of_all() -> None:

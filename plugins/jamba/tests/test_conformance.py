@@ -10,4 +10,3 @@ CASES = Path(__file__).parent / "cases"
 class TestJamba(FormatSuite):
     parser = "jamba"
     cases = CASES / "jamba"
-    unchecked = frozenset({"<tool_calls>~[", "]~</tool_calls>"})

@@ -6,6 +6,7 @@ from toolglot.testing import FormatSuite
 
 CASES = Path(__file__).parent / "cases"
 TURN_ENDS = frozenset(("<|eom_id|>", "<|eot_id|>", "<|eot|>"))  # tokens that the templates write behind the turn
+COMMAS = frozenset((",~]", ",~]<|python_end|>"))  # behind the last call, as Python allows
 
 
 class TestLlama3Json(FormatSuite):
@@ -23,4 +24,4 @@ class TestLlama4Json(FormatSuite):
 class TestLlama4Pythonic(FormatSuite):
     parser = "llama4_pythonic"
     cases = CASES / "llama4_pythonic"
-    unchecked = TURN_ENDS | {"<|python_start|>[", "]<|python_end|>"}
+    unchecked = TURN_ENDS | {"<|python_start|>[", "]<|python_end|>"} | COMMAS

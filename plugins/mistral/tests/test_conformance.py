@@ -15,3 +15,7 @@ class TestMistralV3(FormatSuite):
     parser = "mistral_v3"
     cases = TestMistral.cases
     unchecked = TestMistral.unchecked
+
+
+class TestMistralV11(TestMistral):
+    parser = "mistral_v11"

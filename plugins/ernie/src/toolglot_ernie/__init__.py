@@ -1,6 +1,6 @@
 """Baidu ERNIE 4.5 Thinking (``ernie45``): JSON in ``<tool_call>`` tags, plain answers in ``<response>`` tags.
 
-Checked against no chat template: none was at hand.
+Checked against Baidu's own reader of these replies (``ernie-x1`` of FastDeploy); no chat template was at hand.
 """
 
 from toolglot.formats import Calls, Frame, JsonCall, Reasoning, WireFormat, WireFormatParser

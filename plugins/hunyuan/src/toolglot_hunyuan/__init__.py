@@ -1,7 +1,8 @@
 """Tencent Hunyuan-A13B (``hunyuan_a13b``), Hy3 (``hy_v3``) and Hy4 (``hy_v4``).
 
 The markers of Hy3 and Hy4 carry a suffix that differs by checkpoint (``<tool_calls:opensource>``); it is read off the
-vocabulary. Checked against vLLM's chat template for A13B and Hy3's own; Hy4 against no template.
+vocabulary. Checked against vLLM's chat template for A13B and Hy3's own; of Hy4 only the reasoning tags, against
+Tencent's code for training it, where they have the suffix too.
 """
 
 import re

@@ -10,7 +10,7 @@ LFM2 = WireFormat(
     calls=(
         Calls(
             body=PythonCall(),
-            section=Frame(("<|tool_call_start|>~[",), ("]~<|tool_call_end|>",)),
+            section=Frame(("<|tool_call_start|>~[",), ("]~<|tool_call_end|>", ",~]~<|tool_call_end|>")),
             separator=", ",
         ),
     ),

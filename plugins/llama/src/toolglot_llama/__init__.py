@@ -16,7 +16,7 @@ LLAMA_JSON = WireFormat(
 )
 LLAMA4_PYTHONIC = WireFormat(
     calls=tuple(
-        Calls(PythonCall(), section=Frame((before + "[",), ("]" + after,)), separator=", ")
+        Calls(PythonCall(), section=Frame((before + "[",), ("]" + after, ",~]" + after)), separator=", ")
         for before, after in (("", ""), ("<|python_start|>", "<|python_end|>"))
     ),
     trailer=TURN_ENDS,

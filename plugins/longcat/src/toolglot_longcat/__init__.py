@@ -1,7 +1,7 @@
 """Meituan LongCat-Flash (``longcat``): JSON in ``<longcat_tool_call>`` tags, or elements in them.
 
-Checked against no chat template: JSON is what the model card asks for, elements are what hosted models are reported
-to write.
+No chat template was at hand: JSON is what the model card asks for, elements are what hosted models are reported to
+write. The elements were checked against Meituan's own reader of them (in SGLang-FluentLLM).
 """
 
 from toolglot.formats import Calls, ElementCall, Frame, JsonCall, Reasoning, WireFormat, WireFormatParser

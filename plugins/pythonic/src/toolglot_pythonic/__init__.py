@@ -7,7 +7,7 @@ calls that the models write.
 from toolglot.formats import Calls, Frame, PythonCall, WireFormat, WireFormatParser
 
 PYTHONIC = WireFormat(
-    calls=(Calls(PythonCall(), section=Frame(("[",), ("]",)), separator=", "),),
+    calls=(Calls(PythonCall(), section=Frame(("[",), ("]", ",~]")), separator=", "),),
     begins="start",
 )
 

@@ -2,7 +2,7 @@
 
 ``step3p5`` was checked against the chat template of Step-3.5-Flash, which writes booleans and null as Python does.
 Compared: one call, parallel calls, text, reasoning, no arguments, hard arguments, answers.
-``step3`` was not checked: no template or tokenizer of that model could be read.
+``step3`` was checked against the readers of vLLM and SGLang only: no template or tokenizer of that model was at hand.
 """
 
 from toolglot.formats import Calls, ElementCall, Frame, Reasoning, WireFormat, WireFormatParser
