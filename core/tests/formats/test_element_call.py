@@ -474,10 +474,10 @@ def test_a_key_that_comes_twice_is_written_through():
 
 
 def test_an_opener_that_is_none_ends_the_call_and_is_content():
-    message = read(QWEN, qwen(f"{element('city', 'Oslo')}<parameter=a b>\n1\n</parameter>\n"))
+    message = read(QWEN, qwen(f"{element('city', 'Oslo')}<parameter=a  b>\n1\n</parameter>\n"))
 
     assert [(call.arguments, call.outcome) for call in message.tool_calls] == [('{"city": "Oslo"', "malformed")]
-    assert message.content.strip() == "<parameter=a b>\n1\n</parameter>\n</function>\n</tool_call>"
+    assert message.content.strip() == "<parameter=a  b>\n1\n</parameter>\n</function>\n</tool_call>"
 
 
 @pytest.mark.parametrize(
@@ -716,7 +716,7 @@ def test_the_work_is_linear(family):
         ("qwen3_coder", {"city": 5}),
         ("qwen3_coder", {"label": "null"}),
         ("qwen3_coder", {"unknown": 1}),
-        ("qwen3_coder", {"a key": "x"}),
+        ("qwen3_coder", {"a  key": "x"}),
         ("qwen3_coder", {"a>key": "x"}),
         ("qwen3_coder", {"opts": {"unit": "</parameter>"}}),
         ("minimax_m2", {'a"b': "x"}),
@@ -873,7 +873,7 @@ def test_a_tool_that_takes_any_object_may_be_called_with_any_strings(accepts):
     ("family", "schema", "problem"),
     [
         ("qwen3_coder", {"anyOf": [{"type": "object"}]}, "anyOf"),
-        ("qwen3_coder", {"properties": {"a key": {"type": "string"}}}, "a key"),
+        ("qwen3_coder", {"properties": {"a  key": {"type": "string"}}}, "a  key"),
         ("qwen3_coder", {"properties": {"a": {"enum": ["</parameter>"]}}}, "nothing"),
         ("qwen3_coder", {"properties": {"a": {"$ref": "#/properties/a"}}}, "refers to itself"),
         ("minimax_m3", {"type": "object"}, "not declared"),

@@ -149,6 +149,8 @@ class Template:
         else:
             ahead = self._ahead(number, stops)
             characters = f"[^{re.escape(WHITESPACE + ahead + stops)}\x00-\x1f]"
+            if self.parts[number].value == "key":  # the name of a parameter may hold single spaces
+                characters = f"(?:{characters}| (?={characters}|\\Z))"
             if (last := self._last_of(number, stops)) is not None:
                 characters = f"(?:{characters}|{last})"
         return f"(?P<word{number}>{characters}{{1,{MAX_SLOT}}}+)", f"{characters}{{0,{MAX_SLOT}}}+"
