@@ -58,9 +58,10 @@ def run(arguments: Namespace) -> int:
         print(f"{parser}, from {_source(parser, arguments.target, task)}")
         _print_laws(task.laws, [result for result in results if result.parser == parser])
     for group in task.groups:
-        (tested,) = [name for name in group if name in parsers][:1]
+        tested = next((name for name in group if name in parsers), None)
         for name in set(group) - set(parsers):
-            print(f"{name}: the same parser as {tested}")
+            same = "the same parser as" if tested else "needs a checkpoint; tested are formats that it makes:"
+            print(f"{name}: {same} {tested or ', '.join(parsers)}")
     return int(any(result.outcome == "failed" for result in results))
 
 
