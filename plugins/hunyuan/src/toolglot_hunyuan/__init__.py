@@ -1,8 +1,7 @@
 """Tencent Hunyuan-A13B (``hunyuan_a13b``), Hy3 (``hy_v3``) and Hy4 (``hy_v4``).
 
-The markers of Hy3 and Hy4 carry a suffix that differs by checkpoint (``<tool_calls:opensource>``); it is read off the
-vocabulary. Checked against vLLM's chat template for A13B and Hy3's own; of Hy4 only the reasoning tags, against
-Tencent's code for training it, where they have the suffix too.
+Hy3's and Hy4's markers have a suffix that differs by checkpoint (``<tool_calls:opensource>``), read off the vocabulary.
+Checked against vLLM's chat template for A13B and Hy3's own; of Hy4 only its reasoning tags, in Tencent's training code.
 """
 
 import re
