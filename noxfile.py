@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,9 @@ PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]
 PLUGIN_MODULES = sorted(path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir() and path.suffix == "")
 REQUIREMENT_FILES = ["constraints.txt", *(f"{package}/pyproject.toml" for package in PACKAGES)]
 PARALLEL = ["--numprocesses=auto", "--dist=loadscope"]
+BFCL = "bfcl-eval==2026.3.23"
+"""The Berkeley Function Calling Leaderboard, version 4. It pins much that its data do not need."""
+SUITE = "jsonschema-4.26.0"
 SOURCES = [f"{package}/src" for package in PACKAGES]
 
 
@@ -88,6 +92,30 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "benchmarks", *options, f"--benchmark-json={results}", *arguments)
     if "--table" in session.posargs:
         session.run("python", "-m", "benchmarks.table", str(results), "docs/performance.md")
+
+
+@nox.session
+def strict(session: nox.Session) -> None:
+    """Whether grammars keep their promise, in minutes. ``-- suite|sample|live``: one part, with its flags after it."""
+    install_workspace(session, "engine,grammar,server,testing,bench", "strict")
+    install(session, "--no-deps", BFCL)
+    suite = ("--suite", str(json_schema_suite(session)))
+    environment = {"OMP_NUM_THREADS": "1"}
+    part, *flags = session.posargs or [""]
+    for name, arguments in {"suite": suite, "sample": suite, "live": ()}.items():
+        if part in ("", name):
+            session.run("python", "-m", "strictness", name, *arguments, *flags, env=environment)
+
+
+def json_schema_suite(session: nox.Session) -> Path:
+    """The JSON-Schema-Test-Suite, which a source archive of jsonschema carries."""
+    folder = Path(session.create_tmp()) / SUITE
+    if not (suite := folder / SUITE / "json").is_dir():
+        download = ("download", "--no-deps", "--no-binary=jsonschema", f"--dest={folder}", SUITE.replace("-", "=="))
+        session.run("python", "-m", "pip", *download, silent=True)
+        with tarfile.open(folder / f"{SUITE}.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+    return suite
 
 
 @nox.session

@@ -50,3 +50,42 @@ def test_nothing_that_a_schema_refers_to_is_fetched_or_opened(scheme, tmp_path):
             listener.accept()
 
     assert not validator.checked, "and it is said that the call was not checked"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "good", "bad"),
+    [
+        ({"type": "dict", "properties": {"a": {"type": "float"}}}, '{"a": 1.5}', '{"a": "1.5"}'),
+        ({"properties": {"a": {"type": "integer", "nullable": True}}}, '{"a": null}', '{"a": "x"}'),
+        ({"properties": {"a": {"minimum": 3, "exclusiveMinimum": True}}}, '{"a": 4}', '{"a": 3}'),
+        (
+            {"properties": {"a": {"items": [{"type": "integer"}, {"type": "string"}]}}},
+            '{"a": [1, "x"]}',
+            '{"a": ["x"]}',
+        ),
+        ({"properties": {"a": {"format": "date"}}}, '{"a": "2024-02-29"}', '{"a": "2023-02-29"}'),
+        ({"properties": {"a": {"type": "string", "enum": None}}}, '{"a": "x"}', '{"a": 1}'),
+    ],
+    ids=["types of BFCL", "nullable", "draft 4", "draft 7", "formats", "null for an absent keyword"],
+)
+def test_schemas_are_understood_in_many_spellings(parameters, good, bad):
+    assert (outcome(parameters, good), outcome(parameters, bad)) == ("ok", "schema_violation")
+
+
+def test_a_reference_into_a_keyword_that_has_another_name_today_is_followed():
+    pair = {"items": [{"type": "integer"}]}
+    parameters = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"a": pair, "b": {"$ref": "#/properties/a/items/0"}},
+    }
+
+    assert (outcome(parameters, '{"b": 1}'), outcome(parameters, '{"b": "x"}')) == ("ok", "schema_violation")
+
+
+@pytest.mark.parametrize("parameters", [{"dependencies": []}, {"properties": []}, {"type": "wat"}, {"type": []}])
+def test_what_is_no_schema_checks_nothing_and_says_so(parameters):
+    validator = Validator([Tool("f", None, parameters), Tool("g")])
+
+    assert validator.outcome("f", '{"a": 1}') == "ok"
+    assert not validator.checked
+    assert [validator.can_check(name) for name in ("f", "g", "unknown")] == [False, True, False]

@@ -61,6 +61,7 @@ class Named(Struct, frozen=True):
 
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | Named
+StrictLevel: TypeAlias = Literal["auto", "function", "parameter"]
 
 
 def tool_choice(value: Any) -> ToolChoice:
@@ -121,6 +122,14 @@ class Request(Struct, frozen=True, kw_only=True):
     """Whether a call that the token limit cut is delivered as far as it got; ``drop`` holds each call until it ends."""
     unknown_tools: Literal["call", "content"] = "call"
     """What a call of a tool that was not offered becomes."""
+    strict_level: StrictLevel = "auto"
+    """How much is constrained at the least where the model may choose (``tool_choice`` auto): nothing but strict
+    tools, the calls' frame and names (``function``), or all tools' arguments too (``parameter``)."""
+    content_schema: Mapping[str, Any] | bool | None = None
+    """What the content is JSON of; None: it is free text. A reply is then calls, or such content."""
+    any_property_order: bool = False
+    """Whether a grammar leaves the order of an object's members to the model. It then sees neither to it that required
+    members are there, nor that each is there once. Tools with ``strict: true`` keep their order all the same."""
 
     @property
     def templated_tools(self) -> tuple[Tool, ...]:
@@ -131,6 +140,30 @@ class Request(Struct, frozen=True, kw_only=True):
     def calls_allowed(self) -> bool:
         """Whether the reply may hold calls at all."""
         return bool(self.tools) and self.tool_choice != "none"
+
+    @property
+    def call_demanded(self) -> bool:
+        """Whether the reply must hold a call."""
+        return self.tool_choice not in ("auto", "none")
+
+    @property
+    def calls_enforced(self) -> bool:
+        """Whether calls are to be held to a grammar: always where they are demanded; else as the tools or the level
+        say.
+        """
+        asked = self.strict_level != "auto" or any(tool.strict for tool in self.tools)
+        return self.calls_allowed and (asked or self.call_demanded)
+
+    def enforces(self, tool: Tool) -> bool:
+        """Whether the arguments of ``tool`` are to be held to its schema: with ``tool_choice`` auto, where it is strict
+        or the level says so.
+        """
+        match self.tool_choice:
+            case "auto":
+                return bool(tool.strict) or self.strict_level == "parameter"
+            case Named(name):
+                return tool.name == name
+        return self.tool_choice == "required"
 
 
 class Delta(Struct, frozen=True):

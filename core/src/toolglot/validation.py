@@ -5,15 +5,19 @@ and said so.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from toolglot.errors import GrammarError
 from toolglot.events import Outcome
-from toolglot.formats.json_text import decode
 from toolglot.requests import Tool
+from toolglot.schemas.audit import Place
+from toolglot.schemas.shapes import shaped
+from toolglot.schemas.spelling import respelled
 
 AVAILABLE = importlib.util.find_spec("jsonschema_rs") is not None
 """Whether schemas can be checked in this installation."""
@@ -29,6 +33,8 @@ class Validator:
 
     def outcome(self, name: str, arguments: str) -> Outcome:
         """What is to be said of a call that is whole."""
+        from toolglot.formats.json_text import decode  # formats import this module
+
         try:
             value = decode(arguments)
         except ValueError:
@@ -40,10 +46,15 @@ class Validator:
             return "unknown_tool"
         return "ok" if self._valid(tool, value) else "schema_violation"
 
+    def can_check(self, name: str) -> bool:
+        """Whether the arguments of calls of this tool can be checked."""
+        tool = self._tools.get(name)
+        return AVAILABLE and tool is not None and (tool.parameters is None or _checker_of(tool.parameters) is not None)
+
     def _valid(self, tool: Tool, value: dict[str, Any]) -> bool:
         if tool.parameters is None or not AVAILABLE:
             return True
-        checker = _checker(msgspec.json.encode(tool.parameters))
+        checker = _checker_of(tool.parameters)
         if checker is None:
             self.checked = False
             return True
@@ -53,13 +64,31 @@ class Validator:
             return False
 
 
+def _checker_of(schema: Mapping[str, Any]) -> Any:
+    return _checker(msgspec.json.encode(schema))
+
+
 @lru_cache(maxsize=1024)
-def _checker(schema: bytes) -> Any:
-    """The schema's validator, or None where the schema itself is not valid."""
+def _checker(text: bytes) -> Any:
+    """The schema's validator, or None where there is none, as the schema itself is not valid."""
+    made = map(_made, _spellings(msgspec.json.decode(text)))
+    return next((checker for checker in made if checker is not None), None)
+
+
+def _spellings(schema: Any) -> Iterator[Any]:
+    """The schema in one draft's spelling, since clients also write old drafts and other languages' types; then as it
+    is, in case that loses a reference.
+    """
+    with suppress(GrammarError):  # no schema as we know them, but perhaps as the validator does
+        yield respelled(shaped(schema, Place(""), lambda *_: None))
+    yield schema
+
+
+def _made(schema: Any) -> Any:
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(msgspec.json.decode(schema), retriever=_refuse)
+        return jsonschema_rs.validator_for(schema, validate_formats=True, retriever=_refuse)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return None
 

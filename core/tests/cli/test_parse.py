@@ -73,6 +73,21 @@ def test_a_tool_can_be_named(parse: Parse) -> None:
     assert [name for name, _, _ in calls(parse("--tool-choice", "add"))] == ["add", "sub"]
 
 
+def test_a_tool_that_is_not_there_cannot_be_named(plugin_file: str, tmp_path: Path, refused: Refused) -> None:
+    (tmp_path / "output.txt").write_text(OUTPUT)
+    flags = ["--tool-parser-plugin", plugin_file, "--tool-call-parser", "actions", str(tmp_path / "output.txt")]
+
+    assert "--tool-choice ad: no such tool; did you mean add?" in refused("parse", *flags, "--tool-choice", "ad")
+    tools = ("--tools", write_tools(tmp_path, TOOLS))
+    assert "--tool-choice sub: no such tool; there is add" in refused("parse", *flags, *tools, "--tool-choice", "sub")
+
+
+def test_a_tokenizer_can_be_given(plugin_file: str, tmp_path: Path, refused: Refused) -> None:
+    flags = ["--tool-parser-plugin", plugin_file, "--tool-call-parser", "actions"]
+
+    assert "--tokenizer nowhere: no such directory" in refused("parse", *flags, "--tokenizer", "nowhere")
+
+
 def test_an_output_can_be_cut(parse: Parse, tmp_path: Path) -> None:
     (tmp_path / "output.txt").write_text('<action>{"name": "add", "arguments": {"a": 1')
 

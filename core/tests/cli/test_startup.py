@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from toolglot import Parser
 from toolglot.cli import argument_parser, checks, startup
+from toolglot.formats import Calls, Frame, JsonCall, WireFormat, WireFormatParser
+from toolglot.requests import StrictLevel
 from toolglot.server import ServerConfig
 
 Refused = Callable[..., str]
@@ -85,14 +88,15 @@ def test_without_flags_the_server_has_its_defaults() -> None:
     assert startup.server_config(arguments()) == ServerConfig()
 
 
-def test_every_setting_of_the_server_has_a_flag() -> None:
+def test_every_setting_of_the_server_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = arguments(
         *("--served-model-name", "a", "b"),
         *("--host", "0.0.0.0", "--port", "9", "--api-key", "k", "--max-body-bytes", "5"),
         *("--enable-auto-tool-choice", "--exclude-tools-when-tool-choice-none", "--no-extensions"),
         *("--default-chat-template-kwargs", '{"x": 1}', "--repair", "off", "--unknown-tools", "content"),
-        *("--incomplete-calls", "drop"),
+        *("--incomplete-calls", "drop", "--tool-strict-level", "function", "--tool-any-property-order"),
     )
+    monkeypatch.setenv("TOOLGLOT_ENFORCE_STRICT_TOOL_CALLING", "off")
 
     config, default = startup.server_config(chosen), ServerConfig()
     changed = {name for name in ServerConfig.__struct_fields__ if getattr(config, name) != getattr(default, name)}
@@ -113,3 +117,59 @@ def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, refused: Refus
 
 def test_a_model_that_was_taken_for_a_name_is_noticed(refused: Refused) -> None:
     assert "write the model before the flags" in refused("serve", "--served-model-name", "mine", "model.gguf")
+
+
+@pytest.mark.parametrize("name", checks.ENFORCEMENT)
+@pytest.mark.parametrize(
+    ("value", "wanted"), [("0", False), ("False", False), ("off", False), ("1", True), ("yes", True)]
+)
+def test_enforcement_can_be_switched_off_by_the_environment(name: str, value: str, wanted: bool) -> None:
+    assert checks.enforcement({name: value}) is wanted
+
+
+def test_enforcement_is_on_and_our_own_variable_wins() -> None:
+    ours, theirs = checks.ENFORCEMENT
+
+    assert checks.enforcement({})
+    assert checks.enforcement({ours: "true", theirs: "false"})
+    assert not checks.enforcement({ours: "false", theirs: "true"})
+
+
+@pytest.mark.parametrize("value", ["", "maybe", "2"])
+def test_a_word_that_is_neither_yes_nor_no_is_refused(
+    value: str, monkeypatch: pytest.MonkeyPatch, refused: Refused
+) -> None:
+    monkeypatch.setenv("VLLM_ENFORCE_STRICT_TOOL_CALLING", value)
+
+    said = refused("serve", "m")
+
+    assert (
+        f"VLLM_ENFORCE_STRICT_TOOL_CALLING={value!r}: use one of 0, false, no, off, or one of 1, true, yes, on" in said
+    )
+
+
+def test_a_strict_level_needs_a_parser(refused: Refused) -> None:
+    assert "--tool-strict-level needs --tool-call-parser" in refused("serve", "m", "--tool-strict-level", "function")
+    assert "invalid choice" in refused("serve", "m", "--tool-strict-level", "high")
+
+
+def form(level: StrictLevel | None) -> Parser:
+    calls = Calls(JsonCall(), Frame(("<call>",), ("</call>",)))
+    return Parser("mine", WireFormatParser(WireFormat((calls,), strict_level=level)))
+
+
+def test_the_log_says_which_strict_level_holds_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert startup.describe_level("function", form("parameter")) == "function, as asked"
+    assert startup.describe_level(None, form("parameter")) == "parameter, as mine recommends"
+    assert startup.describe_level(None, form(None)) == "auto, the default"
+    monkeypatch.setenv("VLLM_ENFORCE_STRICT_TOOL_CALLING", "0")
+    assert startup.describe_level("parameter", form(None)).startswith("none, as VLLM_ENFORCE_STRICT_TOOL_CALLING=0")
+
+
+def test_the_help_says_that_the_parser_may_be_found(
+    toolglot: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        toolglot("serve", "--help")
+
+    assert "auto: the one that fits the model" in " ".join(capsys.readouterr().out.split())

@@ -61,12 +61,13 @@ async def test_a_tag_that_cannot_be_compiled_is_a_grammar_error(demo_engine):
         await demo_engine.compile(StructuralTag(JsonSchema({"type": "no such type"})))
 
 
-async def test_without_xgrammar_the_error_says_what_to_install(demo_engine, monkeypatch):
-    monkeypatch.setattr(demo_engine, "_compiler", None)
+async def test_without_xgrammar_the_error_says_what_to_install(loaded_demo, monkeypatch):
     monkeypatch.setitem(sys.modules, "toolglot.grammar", None)
+    await loaded_demo.start()
 
     with pytest.raises(GrammarError, match=r'pip install "toolglot\[grammar\]"'):
-        await demo_engine.compile(StructuralTag(ConstString("x")))
+        await loaded_demo.compile(StructuralTag(ConstString("x")))
+    await loaded_demo.stop()
 
 
 async def test_compile_needs_a_started_engine(loaded_demo):

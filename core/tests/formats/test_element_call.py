@@ -792,7 +792,7 @@ def accepts():
     compiled = {}
 
     def accepts(family, text, tools=STRICT_TOOLS):
-        key = (family, id(tools))
+        key = (family, json.dumps(tools))
         if key not in compiled:
             compiled[key] = compiler.compile(PARSERS[family].structural_tag(tools, "required", may_reason=False))
         matcher = compiled[key].matcher()
@@ -872,14 +872,78 @@ def test_a_tool_that_takes_any_object_may_be_called_with_any_strings(accepts):
 @pytest.mark.parametrize(
     ("family", "schema", "problem"),
     [
-        ("qwen3_coder", {"anyOf": [{"type": "object"}]}, "anyOf"),
-        ("qwen3_coder", {"properties": {"a  key": {"type": "string"}}}, "a  key"),
-        ("qwen3_coder", {"properties": {"a": {"enum": ["</parameter>"]}}}, "nothing"),
-        ("qwen3_coder", {"properties": {"a": {"$ref": "#/properties/a"}}}, "refers to itself"),
-        ("minimax_m3", {"type": "object"}, "not declared"),
+        ("qwen3_coder", {"properties": {"a  key": {"type": "string"}}, "required": ["a  key"]}, "required 'a  key'"),
+        ("qwen3_coder", {"properties": {"a": {"enum": ["</parameter>"]}}, "required": ["a"]}, "required 'a' cannot be"),
+        ("qwen3_coder", {"properties": {"a": {"$ref": "#/properties/a"}}}, "/properties/a"),
+        ("minimax_m3", {"type": "object", "required": ["a  b"]}, "required 'a  b' cannot be written"),
     ],
 )
 def test_a_schema_that_cannot_be_written_is_refused_with_the_reason(family, schema, problem):
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-    with pytest.raises(GrammarError, match=problem):
+    with pytest.raises(GrammarError, match=problem) as refused:
         PARSERS[family].structural_tag(tools, "required")
+    assert refused.value.param == "tools[0].function.parameters"
+
+
+def any_family(family, schema, texts, accepts):
+    """Which calls of ``get_weather`` a family's grammar admits."""
+    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": schema}}]
+    return [accepts(family, text, tools) for text in texts]
+
+
+def test_what_a_schema_joins_at_its_top_is_written_as_one_of_several_lists_of_parameters(accepts):
+    by_name = {"properties": {"by": {"const": "name"}, "to": {"type": "string"}}, "required": ["by", "to"]}
+    by_number = {"properties": {"by": {"const": "number"}, "to": {"type": "integer"}}, "required": ["by", "to"]}
+    schema = {"oneOf": [{"$ref": "#/$defs/name"}, by_number], "$defs": {"name": by_name}}
+    texts = [qwen(element("by", by) + element("to", to)) for by in ("name", "number") for to in ("x", "5")]
+
+    # as a name, 5 would be read as a number, which is not what the schema wants there
+    assert any_family("qwen3_coder", schema, texts, accepts) == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": ["string", "null"]}, ["null", "x", "5"], []),
+        ({"type": ["string", "null"], "minLength": 2}, ["null", "xy"], ["", "x"]),
+        ({"type": ["string", "integer"]}, ["5", "x", "5.5"], []),
+        ({"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 3}]}, ["5", "x", "2.5", "None"], ["2", " 2"]),
+        ({"anyOf": [{"type": "string"}, {"const": True}]}, ["true", "x"], ["false", "False"]),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
+            ["[1]", "x"],
+            ['["a"]', "{"],
+        ),
+        ({"enum": ["null", None, "5", "x", 5]}, ["null", "x", "5"], ["6", "None"]),
+        ({"type": "string", "pattern": "^a<b"}, ["a<b", "a<bc"], ["ab", "a<b</parameter>"]),
+        ({"type": "string", "pattern": "b"}, ["abc"], ["ac"]),
+        ({"type": "string", "maxLength": 40}, ["x" * 40, ""], ["x" * 41]),
+        ({"type": "string", "minLength": 6}, ["abcdef<b>", "abcdefg"], ["abcde"]),
+        ({"type": "integer", "multipleOf": 5}, ["10", "-105"], ["12", "10.0"]),
+        ({"$ref": "#/$defs/tree"}, ["{}", '{"a": {"a": {}}}'], ['{"a": 1}', "x"]),
+    ],
+)
+def test_a_text_is_only_written_where_it_is_read_as_it_is_meant(accepts, schema, good, bad):
+    tree = {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}}, "additionalProperties": False}
+    whole = {"properties": {"a": schema}, "$defs": {"tree": tree}}
+
+    assert any_family("qwen3_coder", whole, [qwen(element("a", text)) for text in good], accepts) == [True] * len(good)
+    assert any_family("qwen3_coder", whole, [qwen(element("a", text)) for text in bad], accepts) == [False] * len(bad)
+
+
+def test_parameters_that_cannot_be_written_are_left_out(accepts):
+    schema = {"properties": {"a  key": {"type": "string"}, "b": {"enum": ["</parameter>", "x"]}, "c": {"type": "null"}}}
+    texts = [qwen(element("b", "x") + element("c", "null")), qwen(element("a  key", "x")), qwen(element("c", "null"))]
+
+    assert any_family("qwen3_coder", schema, texts, accepts) == [True, False, True]
+
+
+def test_undeclared_parameters_have_other_names_than_declared_ones(accepts):
+    schema = {"properties": {"ab": {"type": "string"}}, "additionalProperties": {"type": "integer"}}
+    texts = [qwen(element(key, "5")) for key in ("ab", "a", "abc", "_", "1")]
+
+    assert any_family("qwen3_coder", schema, texts, accepts) == [True, True, True, True, False]
+    assert any_family("qwen3_coder", schema, [qwen(element("ab", "x")), qwen(element("a", "x"))], accepts) == [
+        True,
+        False,
+    ]

@@ -121,14 +121,14 @@ def test_a_body_that_is_no_json_object(served, body):
         ({"chat_template_kwargs": []}, "chat_template_kwargs"),
         ({"reasoning_effort": 1}, "reasoning_effort"),
         ({"n": 2}, "n"),
+        ({"n": True}, "n"),
+        ({"logprobs": 0}, "logprobs"),
         ({"logprobs": True}, "logprobs"),
         ({"logprobs": True, "top_logprobs": 3, "stream_options": None}, None),
         ({"logit_bias": {"1": 2}}, "logit_bias"),
         ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"frequency_penalty": -1}, "frequency_penalty"),
         ({"repetition_penalty": 1.1}, "repetition_penalty"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"tools": [function()], "response_format": {"type": "json_object"}}, "response_format"),
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"function_call": "auto"}, "function_call"),
         ({"modalities": ["text", "audio"]}, "modalities"),
@@ -306,7 +306,7 @@ def test_schemas_that_leave_themselves_or_are_no_objects(served, parameters, par
 
 
 def test_a_schema_that_does_not_compile_is_named(served):
-    tools = [function("good"), function("bad", parameters={"type": "object", "properties": {"a": {"type": "wat"}}})]
-    error = served.error(400, messages=MESSAGES, tools=tools, tool_choice="required")
+    bad = function("bad", parameters={"type": "object", "properties": {"a": {"type": "wat"}}})
+    error = served.error(400, messages=MESSAGES, tools=[function("good"), bad], tool_choice=function("bad"))
     assert error["param"] == "tools[1].function.parameters"
     assert "tool 'bad'" in error["message"]

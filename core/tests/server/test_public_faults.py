@@ -131,10 +131,11 @@ def test_strict_is_never_silently_left_out(served, weather, choice):
     assert "the grammar refuses 't'" in served.post(tools=[weather], tool_choice=choice).text
 
 
-def test_a_response_format_beside_tools_is_refused(served, weather):
+def test_a_response_format_beside_tools_leaves_the_model_its_calls(served, weather):
     """MiaAI-Lab/GLM-5.3-Flash-EXL3-2x-DGX-Sparks#24"""
-    error = served.error(400, tools=[weather], response_format={"type": "json_object"})
-    assert error["param"] == "response_format"
+    served.engine.say(CALL)
+    reply = served.both(tools=[weather], response_format={"type": "json_object"})
+    assert (reply.content, reply.calls) == (None, [("get_weather", '{"city": "Oslo"}')])
 
 
 def test_a_client_that_leaves_a_constrained_reply_frees_its_slot(served, weather):

@@ -1,4 +1,5 @@
-"""The command line: ``toolglot serve``, ``parse``, ``render``, ``parsers``, ``check`` and ``new-plugin``.
+"""The command line: ``toolglot serve``, ``parse``, ``render``, ``parsers``, ``schema``, ``check``, ``bench`` and
+``new-plugin``.
 
 argparse only. A command imports what it needs when it runs, so that ``toolglot parse`` works without server and engine.
 """
@@ -10,17 +11,18 @@ import os
 import sys
 from collections.abc import Sequence
 
-from toolglot.cli import check, new_plugin, parse, parsers, render, serve
+from toolglot.cli import bench, check, new_plugin, parse, parsers, render, schema, serve
 from toolglot.cli.arguments import ArgumentParser, ShowVersion
 from toolglot.errors import ToolglotError
 
-COMMANDS = (serve, parse, render, parsers, check, new_plugin)
+COMMANDS = (serve, parse, render, parsers, schema, check, bench, new_plugin)
 EPILOG = """\
 examples:
   toolglot serve                                      serve the demo model on http://127.0.0.1:8000
   toolglot serve MODEL --enable-auto-tool-choice --tool-call-parser hermes
   toolglot parse --tool-call-parser hermes output.txt
   toolglot parsers
+  toolglot schema tools.json
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import socket
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolglot.cli.arguments import UsageError
@@ -12,8 +13,12 @@ from toolglot.cli.arguments import UsageError
 EXTRAS = {
     "engine": ("torch", "transformers", "accelerate", "gguf", "safetensors", "rich", "platformdirs"),
     "grammar": ("xgrammar",),
-    "server": ("starlette", "uvicorn", "jinja2", "jsonschema_rs", "toolglot_templates"),
+    "server": ("starlette", "uvicorn", "jinja2", "jsonschema_rs", "prometheus_client", "toolglot_templates"),
 }
+
+ENFORCEMENT = ("TOOLGLOT_ENFORCE_STRICT_TOOL_CALLING", "VLLM_ENFORCE_STRICT_TOOL_CALLING")
+"""Variables of the environment that say whether tool calls are held to a grammar at all."""
+OFF, ON = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 
 
 def require_extras() -> None:
@@ -34,10 +39,25 @@ def require_flags(arguments: Namespace) -> None:
             raise UsageError(f"--served-model-name takes {name} for a name; write the model before the flags")
     if arguments.tool_call_parser is not None:
         return
-    for flag in ("enable_auto_tool_choice", "reasoning_parser"):
+    for flag in ("enable_auto_tool_choice", "reasoning_parser", "tool_strict_level"):
         if getattr(arguments, flag):
             names = ", ".join(toolglot.parser_names())
             raise UsageError(f"--{flag.replace('_', '-')} needs --tool-call-parser; one of: {names}")
+
+
+def enforcement(environment: Mapping[str, str]) -> bool:
+    """Whether tool calls are ever held to a grammar: yes, unless a variable of the environment says no.
+
+    toolglot's own variable wins over vLLM's. Raises UsageError for a value that is none.
+    """
+    for name in ENFORCEMENT:
+        value = environment.get(name)
+        if value is None:
+            continue
+        if value.lower() in (*OFF, *ON):
+            return value.lower() in ON
+        raise UsageError(f"{name}={value!r}: use one of {', '.join(OFF)}, or one of {', '.join(ON)}")
+    return True
 
 
 def require_template(name: str | None) -> None:

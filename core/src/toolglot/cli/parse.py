@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from toolglot.cli import reading
+from toolglot.cli.arguments import UsageError, did_you_mean
 from toolglot.cli.chunks import chunking, whole
 
 if TYPE_CHECKING:
     from toolglot.events import Event, Finish
     from toolglot.parser import Stream
 
+CHOICES = ("auto", "none", "required")
+"""Values of --tool-choice that name no tool."""
 EPILOG = """\
 examples:
   toolglot parse --tool-call-parser hermes output.txt
@@ -32,6 +35,7 @@ def add(commands: Any) -> None:
         epilog=EPILOG,
     )
     reading.add_parser_flags(parser)
+    reading.add_tokenizer_flags(parser)
     reading.add_input_flags(parser, "the raw output")
     parser.add_argument(
         "--tool-choice", metavar="CHOICE", default="auto", help="auto, none, required, or a tool's name (default: auto)"
@@ -55,12 +59,13 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    parser = reading.parser_of(arguments, reasoning=arguments.reasoning_parser)
+    tokenizer = reading.read_tokenizer(arguments.tokenizer, arguments.tokenizer_mode)
+    parser = reading.parser_of(arguments, tokenizer=tokenizer, reasoning=arguments.reasoning_parser)
     text = reading.read_text(arguments.file, "raw output")
     tools = reading.called_tools(parser, text) if arguments.tools is None else reading.read_tools(arguments.tools)
     stream = parser.stream(
         tools=tools,
-        tool_choice=_tool_choice(arguments.tool_choice),
+        tool_choice=_tool_choice(arguments.tool_choice, [tool["function"]["name"] for tool in tools]),
         reasoning_open=arguments.reasoning_open,
         constrained=arguments.constrained,
         incomplete_calls=arguments.incomplete_calls,
@@ -79,5 +84,10 @@ def _events(stream: Stream, pieces: Iterable[str], finish_reason: Finish) -> Ite
     yield from stream.finish(finish_reason)
 
 
-def _tool_choice(word: str) -> Any:
-    return word if word in ("auto", "none", "required") else {"type": "function", "function": {"name": word}}
+def _tool_choice(word: str, names: Sequence[str]) -> Any:
+    if word in CHOICES:
+        return word
+    if word not in names:
+        hint = did_you_mean(word, (*CHOICES, *names)) or f"there is {', '.join(names)}"
+        raise UsageError(f"--tool-choice {word}: no such tool; {hint}; --tools says which are offered")
+    return {"type": "function", "function": {"name": word}}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
+
+from toolglot.cli.table import print_table
 
 EPILOG = """\
 examples:
@@ -40,7 +41,7 @@ def run(arguments: Namespace) -> int:
     elif not found:
         print("no parser is installed; try: pip install toolglot-hermes")
     else:
-        _print_table([HEADINGS, *((e.name, e.distribution, e.version, ", ".join(e.conflict)) for e in found)])
+        print_table([HEADINGS, *((e.name, e.distribution, e.version, ", ".join(e.conflict)) for e in found)])
     return 0
 
 
@@ -61,9 +62,3 @@ def _record(entry: Any) -> dict[str, Any]:
         "version": entry.version,
         "conflict": list(entry.conflict),
     }
-
-
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

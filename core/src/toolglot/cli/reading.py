@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("toolglot")
 
 
-def add_parser_flags(parser: ArgumentParser) -> None:
-    parser.add_argument("--tool-call-parser", metavar="NAME", help="the parser; `toolglot parsers` lists the installed")
+def add_parser_flags(parser: ArgumentParser, which: str = "`toolglot parsers` lists the installed") -> None:
+    parser.add_argument("--tool-call-parser", metavar="NAME", help=f"the parser; {which}")
     parser.add_argument(
         "--tool-parser-plugin", metavar="FILE", action="append", default=[], help="a Python file that defines parsers"
     )
@@ -73,11 +73,45 @@ def parser_of(arguments: Namespace, **context: Any) -> Parser:
     return load_parser(arguments.tool_call_parser, **context)
 
 
+def add_tokenizer_flags(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tokenizer", metavar="DIR", help="a checkpoint's directory, for a format that depends on the vocabulary"
+    )
+    add_tokenizer_mode(parser)
+
+
+def add_tokenizer_mode(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tokenizer-mode",
+        choices=("auto", "hf", "mistral"),
+        default="auto",
+        help="whose tokenizer: transformers' (hf) or mistral-common's, which also writes prompts (default: auto)",
+    )
+
+
+def read_tokenizer(path: str | None, choice: Any) -> Any:
+    """The tokenizer of the checkpoint in the directory ``path``, or None. Raises UsageError, ModelError."""
+    if path is None:
+        return None
+    if not Path(path).is_dir():
+        raise UsageError(f"--tokenizer {path}: no such directory")
+    try:
+        from toolglot import checkpoints
+
+        return checkpoints.load_tokenizer(Path(path), checkpoints.tokenizer_mode(Path(path), choice))
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--tokenizer needs {error.name}; try: pip install 'toolglot[engine]'") from error
+
+
 def read_tools(path: str | None) -> tuple[Any, ...]:
     """The tools in the JSON file ``path``, checked. Raises UsageError, which names the file and the faulty tool."""
+    return () if path is None else checked_tools(read_json(path, "tools file"), path)
+
+
+def checked_tools(tools: Any, path: str) -> tuple[Any, ...]:
+    """The tools, if they are in OpenAI's form. Raises UsageError, which names the file and the faulty tool."""
     from toolglot.requests import Tool
 
-    tools = [] if path is None else read_json(path, "tools file")
     if not isinstance(tools, list):
         raise UsageError(f"tools file {path}: a JSON array of tools is wanted, not {type(tools).__name__}")
     for number, tool in enumerate(tools):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
-from toolglot.cli import reading, serve
+from toolglot.cli import reading
 from toolglot.cli.arguments import UsageError
 
 EPILOG = """\
@@ -25,33 +24,17 @@ def add(commands: Any) -> None:
         epilog=EPILOG,
     )
     reading.add_parser_flags(parser)
-    parser.add_argument(
-        "--tokenizer", metavar="DIR", help="a checkpoint's directory: write in the form that its vocabulary has"
-    )
-    serve.add_tokenizer_mode(parser)
+    reading.add_tokenizer_flags(parser)
     reading.add_input_flags(parser, "a JSON array of calls (name, arguments), or what `parse` prints")
     parser.set_defaults(run=run, parser=parser)
 
 
 def run(arguments: Namespace) -> int:
-    parser = reading.parser_of(arguments, tokenizer=read_tokenizer(arguments.tokenizer, arguments.tokenizer_mode))
+    tokenizer = reading.read_tokenizer(arguments.tokenizer, arguments.tokenizer_mode)
+    parser = reading.parser_of(arguments, tokenizer=tokenizer)
     tools = reading.read_tools(arguments.tools)
     print(parser.render(read_calls(arguments.file), tools=tools))
     return 0
-
-
-def read_tokenizer(path: str | None, choice: Any) -> Any:
-    """The tokenizer of the checkpoint in the directory ``path``, or None. Raises UsageError, ModelError."""
-    if path is None:
-        return None
-    if not Path(path).is_dir():
-        raise UsageError(f"--tokenizer {path}: no such directory")
-    try:
-        from toolglot import checkpoints
-
-        return checkpoints.load_tokenizer(Path(path), checkpoints.tokenizer_mode(Path(path), choice))
-    except ModuleNotFoundError as error:
-        raise UsageError(f"--tokenizer needs {error.name}; try: pip install 'toolglot[engine]'") from error
 
 
 def read_calls(path: str) -> list[dict[str, Any]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from typing import Any
+from typing import Any, get_args
 
 from toolglot.cli import reading
 from toolglot.cli.arguments import json_object, port, positive
+from toolglot.requests import StrictLevel
 
 EPILOG = """\
 examples:
@@ -45,11 +46,23 @@ def _add_tool_calling(group: Any) -> None:
     group.add_argument(
         "--enable-auto-tool-choice", action="store_true", help="the model itself may decide to call tools"
     )
-    reading.add_parser_flags(group)
+    reading.add_parser_flags(group, "auto: the one that fits the model; `toolglot parsers` lists the installed")
     group.add_argument(
         "--reasoning-parser",
         metavar="NAME",
         help="what reads the reasoning (default: the parser; none: nothing)",
+    )
+    group.add_argument(
+        "--tool-strict-level",
+        choices=get_args(StrictLevel),
+        help="what a grammar holds at the least where the model may choose: what requests ask for (auto), "
+        "the frame and names of calls (function), or their arguments too (parameter; default: what the parser's "
+        "format recommends, else auto)",
+    )
+    group.add_argument(
+        "--tool-any-property-order",
+        action="store_true",
+        help="a grammar leaves the order of properties to the model, and then does not enforce that they are there",
     )
     group.add_argument(
         "--exclude-tools-when-tool-choice-none",
@@ -74,7 +87,7 @@ def _add_tool_calling(group: Any) -> None:
 
 
 def _add_prompt(group: Any) -> None:
-    add_tokenizer_mode(group)
+    reading.add_tokenizer_mode(group)
     group.add_argument(
         "--chat-template",
         metavar="TEMPLATE",
@@ -86,15 +99,6 @@ def _add_prompt(group: Any) -> None:
         type=json_object,
         default={},
         help="arguments of the chat template, which a request may override",
-    )
-
-
-def add_tokenizer_mode(group: Any) -> None:
-    group.add_argument(
-        "--tokenizer-mode",
-        choices=("auto", "hf", "mistral"),
-        default="auto",
-        help="whose tokenizer: transformers' (hf) or mistral-common's, which also writes prompts (default: auto)",
     )
 
 

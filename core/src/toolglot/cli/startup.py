@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from toolglot.engine.local import LocalEngine
     from toolglot.parser import Parser
     from toolglot.prompts import Renderer
+    from toolglot.requests import StrictLevel
     from toolglot.server import ServerConfig
 
 logger = logging.getLogger("toolglot")
@@ -31,6 +33,7 @@ def serve(arguments: Namespace) -> None:
     require_no_template(arguments, arguments.tokenizer_mode)
     preset(arguments)
     checks.require_flags(arguments)
+    checks.enforcement(os.environ)
     reading.load_plugin_files(arguments.tool_parser_plugin, replace=arguments.replace_parser)
     load_parser(arguments, tokenizer=None)
     checks.require_template(arguments.chat_template)
@@ -146,14 +149,21 @@ def server_config(arguments: Namespace) -> ServerConfig:
         repair=arguments.repair == "on",
         incomplete_calls=arguments.incomplete_calls,
         unknown_tools=arguments.unknown_tools,
+        strict_level=arguments.tool_strict_level,
+        enforce_strict_tool_calling=checks.enforcement(os.environ),
+        any_property_order=arguments.tool_any_property_order,
         extensions=not arguments.no_extensions,
         max_body_bytes=arguments.max_body_bytes,
     )
 
 
 def log_settings(arguments: Namespace, mode: TokenizerMode, parser: Parser | None) -> None:
-    """One line each: the parser and where it is from, the chat template. Engine and server log their own facts."""
+    """One line each: the parser and where it is from, what is enforced and why, the chat template. Engine and server
+    log their own facts.
+    """
     logger.info("parser: %s", describe(parser))
+    if parser is not None:
+        logger.info("strict level: %s", describe_level(arguments.tool_strict_level, parser))
     own = "none, mistral-common writes the prompts" if mode == "mistral" else "the tokenizer's own"
     logger.info("chat template: %s", arguments.chat_template or own)
 
@@ -163,6 +173,19 @@ def describe(parser: Parser | None) -> str:
     if parser is None or parser.source is None:
         return "none, so tool calls stay in the content"
     return f"{parser.name}, from {parser.source.distribution} {parser.source.version}"
+
+
+def describe_level(asked: StrictLevel | None, parser: Parser) -> str:
+    """How much of tool calls is enforced at the least, and why."""
+    from toolglot.server.strict import recommended_level
+
+    recommended = recommended_level(parser)
+    if not checks.enforcement(os.environ):
+        name = next(name for name in checks.ENFORCEMENT if name in os.environ)
+        return f"none, as {name}={os.environ[name]}: no grammar holds tool calls, not even demanded or strict ones"
+    if asked is not None:
+        return f"{asked}, as asked"
+    return f"{recommended}, as {parser.name} recommends" if recommended else "auto, the default"
 
 
 def reasoning_fences(parser: Parser | None) -> frozenset[str]:

@@ -6,21 +6,20 @@ import asyncio
 import logging
 import os
 import random
-import threading
 from collections.abc import Sequence as Seq
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from toolglot.engine import kernels
+from toolglot.engine.grammars import Grammars
 from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams
 from toolglot.engine.sequence import Outcome, Sequence, TokenStream
-from toolglot.errors import EngineError, GrammarError, ModelError, QueueFullError
+from toolglot.errors import EngineError, ModelError, QueueFullError
 from toolglot.structural_tag import StructuralTag
 
 _logger = logging.getLogger(__name__)
@@ -71,10 +70,8 @@ class LocalEngine:
         self._tokenizer = tokenizer
         self._max_num_seqs, self._max_queue = max_num_seqs, max_queue
         self._seeds = random.Random(seed)  # noqa: S311  # for sampling
-        self._compiler: Any = None
-        self._compiler_made = threading.Lock()
+        self._grammars: Grammars | None = None
         self._loop: Loop | None = None
-        self._pool: ThreadPoolExecutor | None = None
         page = self._kernels.page_size
         budget = memory_for_cache(device) // token_bytes(self._model.heads, self._model.dtype) // page * page
         limits = {**self._model.limits, "the memory for its key-value cache": budget}
@@ -99,7 +96,7 @@ class LocalEngine:
         )
 
     async def start(self) -> None:
-        """Start the engine's thread."""
+        """Start the engine's thread, and, in the background, what compiles grammars."""
         if self._loop is not None:
             return
         caller = asyncio.get_running_loop()
@@ -113,30 +110,30 @@ class LocalEngine:
             max_batch_tokens=_BATCH_TOKENS[self._model.device.type],
             deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
         )
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="toolglot-grammar")
         self._loop.start()
+        self._grammars = Grammars(self._tokenizer, self.info)
         _logger.info("%s: %s", self.info.name, ", ".join(f"{fact} {value}" for fact, value in self.info.facts.items()))
 
     async def stop(self) -> None:
         """Abort what runs, end the threads and free the cache; the model stays, so the engine may be started again."""
         loop, self._loop = self._loop, None
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
+        grammars, self._grammars = self._grammars, None
+        if grammars is not None:
+            await grammars.stop()
         if loop is not None:
             await asyncio.to_thread(loop.stop)
 
     async def compile(self, tag: StructuralTag) -> Constraint:
-        """Compile a tag in a thread of its own.
+        """Compile a tag, within limits.
 
         Raises:
-            GrammarError: XGrammar is missing, or refuses the tag.
-            EngineError: the engine is not started.
+            GrammarError: XGrammar is missing, or refuses the tag, or a limit does.
+            QueueFullError: many others are being compiled.
+            EngineError: the engine is not started, or what compiles fails.
         """
-        if self._pool is None:
+        if self._grammars is None:
             raise EngineError("the engine is not running")
-        constraint: Constraint = await asyncio.get_running_loop().run_in_executor(self._pool, self._compile, tag)
-        return constraint
+        return await self._grammars.compile(tag)
 
     def submit(self, prompt: Seq[int], sampling: SamplingParams, constraint: Constraint | None = None) -> TokenStream:
         """Queue a request and return its tokens as they come.
@@ -170,23 +167,6 @@ class LocalEngine:
                 f"{len(prompt)} tokens of prompt and {sampling.max_tokens} of output are more than the "
                 f"{self.info.max_model_len} that the model can take"
             )
-
-    def _compile(self, tag: StructuralTag) -> Any:
-        with self._compiler_made:
-            if self._compiler is None:
-                self._compiler = self._make_compiler()
-        return self._compiler.compile(tag)
-
-    def _make_compiler(self) -> Any:
-        try:
-            from toolglot.grammar import Compiler
-        except ModuleNotFoundError as error:
-            raise GrammarError(
-                f'constrained decoding needs XGrammar: pip install "toolglot[grammar]" ({error})'
-            ) from error
-        return Compiler(
-            self._tokenizer, vocab_size=self.info.vocab_size, stop_token_ids=sorted(self.info.stop_token_ids)
-        )
 
 
 def _hand_out(outcomes: list[tuple[Sequence, Outcome]]) -> None:

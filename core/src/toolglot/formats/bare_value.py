@@ -11,17 +11,11 @@ from urllib.parse import unquote
 from toolglot.formats import python_literal
 from toolglot.formats.json_text import decode
 from toolglot.formats.synthesis import quote
+from toolglot.schemas.type_names import type_names
 
 if TYPE_CHECKING:
     from toolglot.requests import Tool
 
-_TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
-_ALIASES = {
-    "str": "string", "text": "string", "char": "string", "int": "integer", "long": "integer", "float": "number",
-    "double": "number", "bool": "boolean", "none": "null", "nonetype": "null", "list": "array", "tuple": "array",
-    "arraylist": "array", "dict": "object", "map": "object", "hashmap": "object",
-}  # fmt: skip
-"""What schemas of Python and Java programs call the types."""
 _IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "array", "prefixItems": "array"}
 _PYTHON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 _MAX_BRANCHES = 64
@@ -57,6 +51,18 @@ class Subschema:
     def no_string(self) -> bool:
         """Whether a value can be anything but a string."""
         return bool(self.types) and "string" not in self.types
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members of the object that it names."""
+        declared = (branch.get("properties") for branch in self._branches())
+        names = (name for properties in declared if isinstance(properties, Mapping) for name in properties)
+        return tuple(dict.fromkeys(names))
+
+    def others(self) -> Subschema | None:
+        """The schema of members that it does not name; None where nothing is said about them."""
+        found = (branch.get("additionalProperties") for branch in self._branches())
+        return self._any([part for part in found if isinstance(part, Mapping)])
 
     def property(self, key: str) -> Subschema | None:
         """The schema of a member of the object; None where nothing is said about it."""
@@ -144,14 +150,6 @@ def bare_value(text: str, schema: Subschema | None) -> str:
 def string_only(schema: Subschema | None) -> bool:
     """Whether a value can be nothing but a string, so that it can be passed on as it comes."""
     return schema is None or schema.string_only
-
-
-def type_names(declared: Any) -> list[str]:
-    """JSON Schema's names of the types that a schema's ``type`` names, which may use another language's."""
-    names = [name.lower() for name in _list(declared) or [declared] if isinstance(name, str)]
-    if "any" in names:
-        return list(_TYPES)
-    return [name for name in dict.fromkeys(_ALIASES.get(name, name) for name in names) if name in _TYPES]
 
 
 def _list(value: Any) -> list[Any]:

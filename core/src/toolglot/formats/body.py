@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolglot.events import Call
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
     from toolglot.structural_tag import Format
 
@@ -79,6 +80,10 @@ class Body(Struct, frozen=True):
         """
         raise NotImplementedError
 
-    def grammar(self, tool: Tool) -> Pieces:
-        """What the model may write to call ``tool``."""
+    def grammar(self, signature: Signature) -> Pieces:
+        """What the model may write to call a tool.
+
+        Raises:
+            GrammarError: no call of it can be written.
+        """
         raise NotImplementedError

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.formats.body import Body
+from toolglot.requests import StrictLevel
 
 
 class Frame(Struct, frozen=True):
@@ -106,6 +107,8 @@ class WireFormat(Struct, frozen=True):
     """Where calls may begin whose opener could be ordinary text, as ``{`` and ``[`` could."""
     trailer: tuple[str, ...] = ()
     """Spellings of the turn's end that may stand as text at the very end of the output."""
+    strict_level: StrictLevel | None = None
+    """How much the model's makers constrain at the least, where they recommend it."""
 
 
 def exactly(form: WireFormat) -> WireFormat:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
     from toolglot.structural_tag import Format
 
@@ -104,10 +105,10 @@ class ElementCall(Body, frozen=True):
         writer = _Writer(self, tool, vary)
         return head + "".join(writer.argument(key, value) for key, value in members)
 
-    def grammar(self, tool: Tool) -> Pieces:
-        name = {"name": tool.name, _AGAIN: tool.name}
+    def grammar(self, signature: Signature) -> Pieces:
+        name = {"name": signature.name, _AGAIN: signature.name}
         head = (_SLOTS.get(part.value) or fill([part], name) for part in parts_of(self.head))
-        return (*head, *ElementGrammar(tool, self.template, self.values).arguments())
+        return (*head, ElementGrammar(signature, self.template, self.values).arguments())
 
 
 def _markers(machine: Machine) -> Scan[str]:
@@ -223,7 +224,7 @@ class ElementReader:
 
     def _argument(self, slots: Slots) -> Reading[None]:
         key = self.machine.layout.binding.expand(slots["key"])
-        if key in self._given:
+        if key in self._given and not self.machine.layout.exact:  # the grammar sees to what is given once
             self.machine.malformed()
         start = f"{', ' if self._given else ''}{quote(key)}: "
         self._given.add(key)

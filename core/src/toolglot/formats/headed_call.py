@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
     from toolglot.structural_tag import Format
 
@@ -46,7 +47,7 @@ class Arguments(Protocol):
 
     def render(self, call: Call, index: int, tool: Tool | None, vary: Freedom | None) -> str: ...
 
-    def grammar(self, tool: Tool) -> Pieces: ...
+    def grammar(self, signature: Signature) -> Pieces: ...
 
 
 class HeadedCall(Body, frozen=True):
@@ -91,9 +92,11 @@ class HeadedCall(Body, frozen=True):
         slots = {"name": call.name, "index": str(index), "id": call.id or NO_ID, "type": _TYPE}
         return fill(parts_of(head), slots) + self.arguments.render(call, index, tool, vary)
 
-    def grammar(self, tool: Tool) -> Pieces:
-        head = [_SLOTS.get(value, tool.name) if kind == "word" else value for kind, value in parts_of(self.head[0])]
-        return (*head, *self.arguments.grammar(tool))
+    def grammar(self, signature: Signature) -> Pieces:
+        head = [
+            _SLOTS.get(value, signature.name) if kind == "word" else value for kind, value in parts_of(self.head[0])
+        ]
+        return (*head, *self.arguments.grammar(signature))
 
 
 @cache

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
 
 
@@ -72,11 +73,13 @@ class JsonCall(Body, frozen=True):
         space = [vary.choice(("", " ", "\n", "\t \r\n")) for _ in range(4)]
         return "{" + space[0] + _object(members, space[1] + "," + space[2], space[3] + ":" + space[0])[1:]
 
-    def grammar(self, tool: Tool) -> Pieces:
+    def grammar(self, signature: Signature) -> Pieces:
         comma, colon = f",{self.space}", f":{self.space}"
-        head = f'"{self.name}"{colon}{json.dumps(tool.name, ensure_ascii=False)}{comma}"{self.arguments[0]}"{colon}'
+        head = (
+            f'"{self.name}"{colon}{json.dumps(signature.name, ensure_ascii=False)}{comma}"{self.arguments[0]}"{colon}'
+        )
         number = ("{",) if self.index is None else (f'{{"{self.index}"{colon}"', NUMBER, f'"{comma}')
-        return (*number[:-1], number[-1] + head, *Json().grammar(tool), "}")
+        return (*number[:-1], number[-1] + head, *Json().grammar(signature), "}")
 
 
 def _object(members: list[tuple[str, str]], comma: str, colon: str) -> str:

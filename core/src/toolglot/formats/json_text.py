@@ -15,18 +15,17 @@ import msgspec
 from msgspec import Struct
 
 from toolglot.errors import RenderError
+from toolglot.formats.json_grammar import json_value
 from toolglot.formats.markers import PARTIAL, reach
-from toolglot.structural_tag import JsonSchema
 
 if TYPE_CHECKING:
     from toolglot.events import Call
     from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
 
-MAX_WHITESPACE = 2
-"""How much whitespace in a row the grammar admits in arguments: a small model can loop on it otherwise."""
 MAX_KEY = 256
 """The longest key or name, in characters as written."""
 
@@ -80,8 +79,8 @@ class Json(Struct, frozen=True):
         require_object(call)
         return call.arguments
 
-    def grammar(self, tool: Tool) -> Pieces:
-        return (JsonSchema(arguments_schema(tool), max_whitespace_cnt=MAX_WHITESPACE),)
+    def grammar(self, signature: Signature) -> Pieces:
+        return (json_value(signature.arguments, any_order=signature.any_order),)
 
 
 def require_object(call: Call) -> None:
@@ -92,11 +91,6 @@ def require_object(call: Call) -> None:
         fine = False
     if not fine:
         raise RenderError(f"the arguments of {call.name!r} are no JSON object")
-
-
-def arguments_schema(tool: Tool) -> dict[str, Any]:
-    """The schema of a tool's arguments, which are an object whatever else is said."""
-    return {**(tool.parameters or {}), "type": "object"}
 
 
 def decode(text: str) -> Any:

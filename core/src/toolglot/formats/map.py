@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
 
 _NO_MARKERS = scan_of(())
@@ -60,7 +61,8 @@ class Map(Struct, frozen=True):
             machine.supply("missing_arguments")
             return
         sink = Synthesis(machine)
-        reader = MapReader(machine, sink, self, machine.layout.enders, lenient=machine.may_repair)
+        enders, exact = machine.layout.enders, machine.layout.exact
+        reader = MapReader(machine, sink, self, enders, lenient=machine.may_repair, exact=exact)
         yield from guarded(machine, sink, reader.whole(Subschema.of_tool(machine.tool)))
         machine.complete()
 
@@ -76,8 +78,8 @@ class Map(Struct, frozen=True):
         require_same(call, self._read_back(written, schema))
         return written
 
-    def grammar(self, tool: Tool) -> Pieces:
-        return "{", map_members(tool, self), "}"
+    def grammar(self, signature: Signature) -> Pieces:
+        return "{", map_members(signature, self), "}"
 
     def _read_back(self, written: str, schema: Subschema | None) -> str | None:
         cursor, sink = WholeText(written), Collected()

@@ -1,100 +1,101 @@
 """What a grammar admits as a map: keys in the order of the schema, strings between their marker.
 
-Of what a schema says about strings, ``enum``, ``const`` and lengths are enforced; within quotes that hold JSON (see
-``quoted="all"``) everything that XGrammar enforces.
+Where all values stand between it (see ``quoted="all"``), those that are no strings are JSON there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from toolglot.errors import GrammarError
+from toolglot.formats.bare_grammar import BareGrammar, other_than
 from toolglot.formats.bare_value import Subschema
-from toolglot.formats.json_text import arguments_schema
-from toolglot.formats.json_tokens import tokens
-from toolglot.formats.map_reader import Quoting
-from toolglot.formats.map_text import MapWriter
-from toolglot.formats.python_grammar import IDENTIFIER, PythonStyle
-from toolglot.formats.schema_merge import merged
-from toolglot.formats.value_grammar import Style, Values, either, series
-from toolglot.structural_tag import AnyText, ConstString, Format, JsonSchema, Optional, Or, Regex, Repeat, Tag
-
-if TYPE_CHECKING:
-    from toolglot.requests import Tool
-
-_MAX_DEPTH = 2
-"""How many containers may stand within each other in a value of which the schema says nothing."""
+from toolglot.formats.ebnf import text
+from toolglot.formats.json_grammar import JsonGrammar
+from toolglot.formats.map_reader import Quoting, is_bare
+from toolglot.formats.signature import Signature
+from toolglot.formats.synthesis import quote
+from toolglot.formats.text_grammar import TextGrammar, free_names
+from toolglot.formats.value_grammar import ValueGrammar
+from toolglot.schemas.language import Language
+from toolglot.schemas.normal import Node, Object, Others, String
+from toolglot.structural_tag import Grammar
 
 
-class MapStyle(Style):
+class MapGrammar(ValueGrammar):
     """Values as in a map whose strings are marked."""
 
-    comma = ","
+    comma = '","'
 
-    def __init__(self, form: Quoting) -> None:
-        self._quote = form.quote
-        self._writer = MapWriter(form, None)
+    def __init__(self, signature: Signature, form: Quoting) -> None:
+        super().__init__(signature.arguments.definitions, any_order=signature.any_order)
+        self._form = form
+        mark = self.rules.name("mark", signature.marker(form.quote))
+        self.texts = TextGrammar(self.rules, (form.quote,), before=mark, behind=mark)
 
-    def string(self, keywords: Mapping[str, Any]) -> Format:
-        least, most = keywords.get("minLength", 0), keywords.get("maxLength")
-        if not least and most is None:
-            return Tag(self._quote, AnyText(), self._quote)
-        other = f"[^{self._quote[0]}]" + f"{{{least},{'' if most is None else most}}}"
-        return series(ConstString(self._quote), Regex(other), ConstString(self._quote))
+    def constant(self, value: Any) -> str | None:
+        if not isinstance(value, str):
+            return text(msgspec.json.encode(value).decode())
+        return text(quote(value)) if self._form.quote in value else self.texts.constant(value)
 
-    def literal(self, value: Any) -> str:
-        return self._writer.value(tokens(msgspec.json.encode(value).decode()))
+    def string(self, node: String) -> str | None:
+        return self.texts.string(node)
 
-    def key(self, key: str) -> str:
-        return f"{self._writer.key(key)}:"
+    def key(self, name: str) -> str | None:
+        key = text(name) if is_bare(name, self._form.quote) else self.constant(name)
+        return None if key is None else f'{key} ":"'
 
-    def any_key(self) -> Format:
-        return series(IDENTIFIER, ConstString(":"))
-
-    def any_value(self, depth: int = _MAX_DEPTH) -> Format:
-        constants = [ConstString(self.literal(value)) for value in (True, False, None)]
-        scalar = Or((self.string({}), JsonSchema({"type": "number"}), *constants))
-        if not depth:
-            return scalar
-        inner = self.any_value(depth - 1)
-        return Or((scalar, self._list("[", inner, "]"), self._list("{", series(self.any_key(), inner), "}")))
-
-    def _list(self, opener: str, item: Format, closer: str) -> Format:
-        items = series(item, Repeat(0, -1, series(ConstString(self.comma), item)))
-        return series(ConstString(opener), Optional(items), ConstString(closer))
+    def other_key(self, names: Language | None, declared: tuple[str, ...]) -> str | None:
+        found = free_names(self.rules, names, declared)
+        return None if found is None else f'{found} ":"'
 
 
 class _Arguments:
-    """Values that stand in quotes wherever their type is known: strings as they are, others as JSON."""
+    """The arguments of a call, all in quotes, as they are read: by the schema."""
 
-    def __init__(self, form: Quoting, root: Mapping[str, Any]) -> None:
-        self._quote = ConstString(form.quote)
-        self._root = root
-        self._strings = Values(MapStyle(form), root)
-        self._others = Values(PythonStyle("json", (form.quote,)), root)
+    def __init__(self, signature: Signature, form: Quoting) -> None:
+        self._schema = signature.schema
+        self.grammar = MapGrammar(signature, form)
+        values = JsonGrammar(
+            signature.arguments.definitions, (form.quote,), self.grammar.rules, any_order=signature.any_order
+        )
+        self._mark = self.grammar.rules.name("mark", signature.marker(form.quote))
+        self._quoted = BareGrammar(values, (TextGrammar(self.grammar.rules, (form.quote,)),))
 
-    def value(self, schema: Any) -> Format | None:
-        types = Subschema(schema, self._root).types
-        if not types:
-            return self._strings.value(schema)
-        text = self._strings.value(merged(schema, {"type": ["string"]})) if "string" in types else None
-        others = sorted(types - {"string"})
-        value = self._others.value(merged(schema, {"type": others})) if others else None
-        return either([text, value and series(self._quote, value, self._quote)])
+    def members(self, node: Object) -> str | None:
+        declared = [
+            (one, self._member(self.grammar.key(one.name), one.value, self._below(one.name))) for one in node.properties
+        ]
+        others = [self._other(node, one) for one in node.others]
+        return self.grammar.listed(node, declared, others, self.grammar.comma)
+
+    def _below(self, name: str) -> Subschema | None:
+        return self._schema and self._schema.property(name)
+
+    def _other(self, node: Object, others: Others) -> str | None:
+        key = self.grammar.other_key(others.names, other_than(node, others, self._schema))
+        return self._member(key, others.value, self._schema and self._schema.others())
+
+    def _member(self, key: str | None, node: Node, schema: Subschema | None) -> str | None:
+        value = self._value(node, schema)
+        return None if key is None or value is None else f"{key} {value}"
+
+    def _value(self, node: Node, schema: Subschema | None) -> str | None:
+        if schema is None or schema.string_only:  # then the reader takes what is in no quotes as what it is
+            return self.grammar.value(node)
+        value = self._quoted.value(node, schema)
+        return value and f"{self._mark} {value} {self._mark}"
 
 
-def map_members(tool: Tool, form: Quoting) -> Format:
-    """What stands between the braces of a call of ``tool``.
+def map_members(signature: Signature, form: Quoting) -> Grammar:
+    """What stands between the braces of a call.
 
     Raises:
-        GrammarError: the tool's schema admits nothing that could be written.
+        GrammarError: the schema admits nothing that could be written.
     """
-    schema, style = arguments_schema(tool), MapStyle(form)
-    value = _Arguments(form, schema).value if form.quoted == "all" else None
-    found = Values(style, schema).members(schema, style, value)
-    if found is None:
-        raise GrammarError(f"the schema of {tool.name!r} admits no arguments that could be written", param="tools")
-    return found
+    if form.quoted == "all":
+        arguments = _Arguments(signature, form)
+        return signature.grammar(arguments.grammar, [arguments.members(one) for one in signature.objects])
+    grammar = MapGrammar(signature, form)
+    return signature.grammar(grammar, [grammar.members(one) for one in signature.objects])

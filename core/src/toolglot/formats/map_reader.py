@@ -50,8 +50,10 @@ def is_bare(key: str, marker: str) -> bool:
 class MapReader(Structure):
     """Reads a map. ``enders`` are the markers that can end the call."""
 
-    def __init__(self, cursor: Cursor, sink: Sink, form: Quoting, enders: Scan[str], *, lenient: bool) -> None:
-        super().__init__(cursor, sink, lenient=lenient)
+    def __init__(
+        self, cursor: Cursor, sink: Sink, form: Quoting, enders: Scan[str], *, lenient: bool, exact: bool = False
+    ) -> None:
+        super().__init__(cursor, sink, lenient=lenient, exact=exact)
         self.enders = enders
         self.quotes = _quotes(form.quote)
         said = sink.expand(form.quote)
@@ -109,13 +111,15 @@ class MapReader(Structure):
             yield from self._string(level, lead, schema, PythonString(self, "", "," + level.closer).read)
         else:
             word = yield from self._bare()
-            untyped = None if schema and schema.types else python_literal.scalar(word)
+            typed = schema is not None and bool(schema.types) and not self.exact
+            untyped = None if typed else python_literal.scalar(word)
             self.scalar(level, lead, untyped or (schema.value(word) if schema else quote(word)))
 
     def _string(
         self, level: Level, lead: str, schema: Subschema | None, read: Callable[[Put], Reading[None]]
     ) -> Reading[None]:
-        if self._all and schema is not None and not schema.string_only:
+        argument = self._all and not (self.exact and len(self.levels) > 1)  # deeper, quotes stand around strings only
+        if argument and schema is not None and not schema.string_only:
             yield from self.typed(level, lead, schema, read)
         else:
             yield from self.string(level, lead, read)

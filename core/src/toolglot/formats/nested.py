@@ -6,25 +6,30 @@ import json
 from random import Random as Rng
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from toolglot.errors import RenderError
 from toolglot.formats.bare_value import Subschema, bare_value
 from toolglot.formats.cursor import Stopped
 from toolglot.formats.element_template import ElementTemplate, Slots, spaced
 from toolglot.formats.markers import scan_of
+from toolglot.formats.member_grammar import item_list
 from toolglot.formats.synthesis import quote
+from toolglot.formats.value_grammar import alternatives
 from toolglot.formats.values import ValueRule, same
-from toolglot.structural_tag import Repeat, Sequence
+from toolglot.schemas.normal import Array, Node, Object, Union
 
 if TYPE_CHECKING:
     from toolglot.formats.cursor import Reading
     from toolglot.formats.element_call import ElementReader
-    from toolglot.formats.element_grammar import Branch, ElementGrammar
-    from toolglot.structural_tag import Format
+    from toolglot.formats.element_grammar import ElementGrammar
 
 MAX_DEPTH = 128
 """How deep elements may be nested."""
 _WRITTEN_DEPTH = 4
 """How deep the grammar nests elements. What is deeper is JSON, which is read too: schemas may refer to themselves."""
+_FAR = 1 << 20
+"""Behind every item that a schema names."""
 _TEXT = "$text"
 """The member of an object that holds text beside its elements."""
 
@@ -78,19 +83,40 @@ class Nested(ValueRule, frozen=True):
     def excluded(self, template: ElementTemplate) -> tuple[str, ...]:
         return (template.head, template.closer_head)
 
-    def forms(self, branches: list[Branch], grammar: ElementGrammar, depth: int) -> list[tuple[Slots, Format]]:
-        return [({}, self._form(branch, grammar, depth)) for branch in branches]
+    def forms(
+        self, node: Node, schema: Subschema | None, grammar: ElementGrammar, depth: int
+    ) -> list[tuple[Slots, str]]:
+        options = list(alternatives(node, grammar.values.definitions))
+        found = [self._elements(one, schema, grammar, depth) for one in options]
+        as_text = [one for one, written in zip(options, found, strict=True) if written is None]
+        found.append(grammar.bare.value(Union(tuple(as_text)), schema))
+        value = grammar.values.either("content", found)
+        return [] if value is None else [({}, value)]
 
-    def _form(self, branch: Branch, grammar: ElementGrammar, depth: int) -> Format:
-        if branch.is_string:
-            return branch.text(grammar.excluded)
-        schema = branch.schema
-        if branch.kind == "object" and schema.get("properties") and depth < _WRITTEN_DEPTH:
-            return Sequence(grammar.members(schema, depth + 1))
-        if branch.kind == "array" and "prefixItems" not in schema and depth < _WRITTEN_DEPTH:
-            item = grammar.element(self.item, schema.get("items"), depth + 1)
-            return Repeat(schema.get("minItems", 0), schema.get("maxItems", -1), item)
-        return branch.json(grammar.excluded)
+    def _elements(self, node: Node, schema: Subschema | None, grammar: ElementGrammar, depth: int) -> str | None:
+        """An object or array as elements; None where it is none, or would be read as something else."""
+        types = schema.types if schema else frozenset()
+        if depth == _WRITTEN_DEPTH or types == {"string"}:
+            return None
+        if isinstance(node, Array) and self.is_array([self.item], schema):
+            return self._items(node, schema, grammar, depth + 1)
+        names = [one.name for one in node.properties] if isinstance(node, Object) else []
+        if not isinstance(node, Object) or not names or any(self.is_array([name], schema) for name in names):
+            return None
+        if schema is None or not schema.no_string or "array" in types or "object" not in types:
+            node = replace(node, least=max(node.least, 1))  # nothing would be no object
+        return grammar.members(node, schema, depth + 1)
+
+    def _items(self, node: Array, schema: Subschema | None, grammar: ElementGrammar, depth: int) -> str | None:
+        first = [grammar.element(self.item, one, self._item(schema, at), depth) for at, one in enumerate(node.first)]
+        further = self._item(schema, _FAR)
+        rest = None if node.rest is None else grammar.element(self.item, node.rest, further, depth)
+        if schema is None or not schema.no_string or "array" not in schema.types:
+            node = replace(node, least=max(node.least, 1))  # nothing would be no array
+        return item_list(grammar.values.rules, node, first, rest, "")
+
+    def _item(self, schema: Subschema | None, index: int) -> Subschema | None:
+        return self.below(schema, self.item, index)
 
     def below(self, schema: Subschema | None, name: str, index: int) -> Subschema | None:
         """The schema of an element inside another."""

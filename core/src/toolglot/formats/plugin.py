@@ -18,7 +18,7 @@ from toolglot.formats.markers import core
 from toolglot.formats.rendering import render
 from toolglot.formats.tags import structural_tag
 from toolglot.hookspecs import hookimpl
-from toolglot.requests import Delta, Output, Request, State, Tool
+from toolglot.requests import Delta, Output, Request, State, StrictLevel, Tool
 from toolglot.structural_tag import StructuralTag
 from toolglot.validation import Validator
 from toolglot.vocabulary import added_tokens
@@ -57,6 +57,11 @@ class WireFormatParser:
         """The markers that are tokens of the tokenizer."""
         decoder = self._tokenizer if hasattr(self._tokenizer, "decode") else None
         return Binding(self.form, added_tokens(self._tokenizer), decoder)
+
+    @property
+    def strict_level(self) -> StrictLevel | None:
+        """How much the model's makers constrain at the least, where they recommend it."""
+        return self.form.strict_level
 
     @property
     def marker_ids(self) -> frozenset[int]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolglot.formats.body import Pieces
     from toolglot.formats.cursor import Reading
     from toolglot.formats.machine import Machine
+    from toolglot.formats.signature import Signature
     from toolglot.requests import Tool
 
 MAX_NAME = 256
@@ -40,7 +41,7 @@ class PythonCall(Body, frozen=True):
         name = yield from _name(machine)
         machine.named(name)
         sink = Synthesis(machine)
-        reader = PythonReader(machine, sink, lenient=machine.may_repair)
+        reader = PythonReader(machine, sink, lenient=machine.may_repair, exact=machine.layout.exact)
         yield from guarded(machine, sink, reader.call(Subschema.of_tool(machine.tool)))
         machine.complete()
 
@@ -53,8 +54,8 @@ class PythonCall(Body, frozen=True):
         require_same(call, _read_back(written, schema))
         return call.name + written
 
-    def grammar(self, tool: Tool) -> Pieces:
-        return f"{tool.name}(", keyword_arguments(tool, self.literals), ")"
+    def grammar(self, signature: Signature) -> Pieces:
+        return f"{signature.name}(", keyword_arguments(signature, self.literals), ")"
 
     def _argument(self, key: str, value: str, schema: Subschema | None, vary: Rng | None) -> str:
         if not is_keyword(key):

@@ -2,93 +2,57 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from toolglot.errors import GrammarError
-from toolglot.formats.json_text import MAX_WHITESPACE, arguments_schema
+from toolglot.formats.ebnf import text
+from toolglot.formats.json_grammar import JsonGrammar
 from toolglot.formats.python_literal import is_keyword
 from toolglot.formats.python_text import Literals, python_text
-from toolglot.formats.synthesis import quote
-from toolglot.formats.value_grammar import Style, Values, series
-from toolglot.structural_tag import ConstString, Format, Grammar, JsonSchema, Regex
-
-if TYPE_CHECKING:
-    from toolglot.requests import Tool
-
-IDENTIFIER = Regex("[A-Za-z_][A-Za-z0-9_]{0,63}")
-
-_ANY_LITERAL = Grammar(
-    r"""
-root ::= "True" | "False" | "None" | string | number | list | dict
-list ::= "[" (root (", " root)*)? "]"
-dict ::= "{" (string ": " root (", " string ": " root)*)? "}"
-number ::= "-"? ("0" | [1-9] [0-9]{0,17}) ("." [0-9]{1,17})? ("e" [+-]? [0-9]{1,2})?
-string ::= "\"" char* "\""
-char ::= [^"\\\x00-\x1f] | "\\" ["\\bfnrt]
-""".strip()
-)
+from toolglot.formats.signature import Signature
+from toolglot.formats.text_grammar import free_names
+from toolglot.schemas.language import Language
+from toolglot.schemas.normal import Node
+from toolglot.structural_tag import Grammar
 
 
-class PythonStyle(Style):
-    """Values as Python or JSON literals. ``excludes`` occur in no string."""
+class PythonGrammar(JsonGrammar):
+    """Values as Python or JSON literals, spaced as Python spaces them."""
 
-    def __init__(self, literals: Literals, excludes: tuple[str, ...] = ()) -> None:
+    comma = '", "'
+    space = ""
+    colon = ": "
+
+    def __init__(self, definitions: Mapping[str, Node], literals: Literals, *, any_order: bool = False) -> None:
+        super().__init__(definitions, any_order=any_order)
         self._literals = literals
-        self._excludes = excludes
 
-    def string(self, keywords: Mapping[str, Any]) -> Format:
-        if self._excludes and not keywords.keys().isdisjoint(("minLength", "maxLength")):
-            return self._measured(keywords)
-        return JsonSchema({"type": "string", **keywords}, excludes=self._excludes)
-
-    def _measured(self, keywords: Mapping[str, Any]) -> Format:
-        """A string of some length; XGrammar does not enforce it together with exclusions."""
-        first = re.escape("".join(text[0] for text in self._excludes))
-        least, most = keywords.get("minLength", 0), keywords.get("maxLength", "")
-        return Regex(rf'"[^"\\\x00-\x1f{first}]{{{least},{most}}}"')
-
-    def literal(self, value: Any) -> str:
-        written = python_text(msgspec.json.encode(value).decode(), self._literals, None)
-        for text in self._excludes:
-            written = written.replace(text, f"\\u{ord(text[0]):04x}{text[1:]}")
-        return written
-
-    def key(self, key: str) -> str:
-        return f"{quote(key)}: "
-
-    def any_key(self) -> Format:
-        return series(self.string({}), ConstString(": "))
-
-    def any_value(self) -> Format:
-        if self._literals == "python":
-            return _ANY_LITERAL
-        return JsonSchema(True, max_whitespace_cnt=MAX_WHITESPACE, excludes=self._excludes)
+    def spelled(self, value: Any) -> str:
+        return python_text(msgspec.json.encode(value).decode(), self._literals, None)
 
 
-class _KeywordStyle(PythonStyle):
-    """A call's keyword arguments."""
+class Keywords:
+    """The keywords of a call."""
 
-    def key(self, key: str) -> str:
-        if not is_keyword(key):
-            raise GrammarError(f"{key!r} cannot be written as a keyword of a Python call", param="tools")
-        return f"{key}="
+    def __init__(self, grammar: PythonGrammar) -> None:
+        self._rules = grammar.rules
 
-    def any_key(self) -> Format:
-        return series(IDENTIFIER, ConstString("="))
+    def key(self, name: str) -> str | None:
+        return text(f"{name}=") if is_keyword(name) else None
+
+    def other_key(self, names: Language | None, declared: tuple[str, ...]) -> str | None:
+        found = free_names(self._rules, names, declared)
+        return None if found is None else f'{found} "="'
 
 
-def keyword_arguments(tool: Tool, literals: Literals) -> Format:
-    """What stands between the parentheses of a call of ``tool``.
+def keyword_arguments(signature: Signature, literals: Literals) -> Grammar:
+    """What stands between the parentheses of a call.
 
     Raises:
-        GrammarError: the tool's schema admits nothing that could be written.
+        GrammarError: the schema admits nothing that could be written.
     """
-    schema = arguments_schema(tool)
-    found = Values(PythonStyle(literals), schema).members(schema, _KeywordStyle(literals))
-    if found is None:
-        raise GrammarError(f"the schema of {tool.name!r} admits no arguments that could be written", param="tools")
-    return found
+    grammar = PythonGrammar(signature.arguments.definitions, literals, any_order=signature.any_order)
+    keywords = Keywords(grammar)
+    return signature.grammar(grammar, [grammar.members(one, keywords) for one in signature.objects])

@@ -175,7 +175,7 @@ class PythonReader(Structure):
             self.scalar(level, lead, self._constant(word))
             return
         string = PythonString(self, word, ",)]}")
-        if schema is not None and schema.no_string:
+        if schema is not None and schema.no_string and not self.exact:
             yield from self.typed(level, lead, schema, string.read)
         else:
             yield from self.string(level, lead, string.read)

@@ -43,13 +43,14 @@ class Level:
 
 class Structure:
     """Reads containers; how keys and scalars are written is left to its kinds. ``lenient``: a quote that cannot end
-    its string is data.
+    its string is data. ``exact``: every value is of the type that it is written as, and the grammar sees to the keys.
     """
 
-    def __init__(self, cursor: Cursor, sink: Sink, *, lenient: bool) -> None:
+    def __init__(self, cursor: Cursor, sink: Sink, *, lenient: bool, exact: bool = False) -> None:
         self.cursor = cursor
         self.sink = sink
         self.lenient = lenient
+        self.exact = exact
         self.levels: list[Level] = []
 
     def read(self) -> Reading[None]:
@@ -136,7 +137,7 @@ class Structure:
     def keyed(self, level: Level, key: str) -> str:
         """The lead of a member. An argument of the call may come once; inside, keys may repeat as in JSON."""
         if len(self.levels) == 1:
-            if key in level.keys:
+            if key in level.keys and not self.exact:
                 self.sink.malformed()
             level.keys.add(key)
         return f"{level.lead}{quote(key)}: "

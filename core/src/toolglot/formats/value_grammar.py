@@ -1,246 +1,209 @@
-"""What a grammar admits as values that are not JSON: formats built from a tool's schema.
+"""What a grammar admits as a value: the normal form of a schema as EBNF, whatever the way of writing it.
 
-Enforced are types, ``enum`` and ``const``, ``required`` and declared properties, items and their number, and what
-XGrammar enforces in numbers and (as the style can) in strings. Properties come in the order of their declaration. An
-object that declares properties admits no others. A reference is followed a few times within itself; values that go
-deeper are not admitted.
+Properties come in the order of their declaration. References become rules that refer to themselves.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Mapping
-from collections.abc import Sequence as Series
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from toolglot.errors import GrammarError
-from toolglot.formats.bare_value import Subschema
-from toolglot.formats.schema_merge import merged
-from toolglot.structural_tag import ConstString, Format, JsonSchema, Optional, Or, Repeat, Sequence
+from toolglot.formats.ebnf import Rules, one_of, text
+from toolglot.formats.member_grammar import Member, MemberList, item_list
+from toolglot.formats.number_grammar import number
+from toolglot.schemas.language import Language
+from toolglot.schemas.normal import (
+    Anything,
+    Array,
+    Constants,
+    Node,
+    Number,
+    Object,
+    Others,
+    Property,
+    Reference,
+    String,
+    Union,
+)
 
-MAX_NODES = 20_000
-"""Of how many values a tool's grammar may be made: alternatives within alternatives multiply."""
-_MAX_DEPTH = 3
-"""How often one reference is followed inside itself."""
-_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_STRINGS = ("minLength", "maxLength", "pattern", "format")
-
-Build: TypeAlias = Callable[[Any], Format | None]
-"""The format of a value for its schema; None where there is no value that can be written."""
+ANY_OBJECT = Object(others=(Others(Anything()),))
 
 
-class Style:
-    """How values are written. ``comma`` stands between items."""
+class Keys(Protocol):
+    """How the keys of an object are written, and what stands between them and the values."""
 
-    comma = ", "
+    def key(self, name: str) -> str | None:
+        """That of a declared member."""
 
-    def string(self, keywords: Mapping[str, Any]) -> Format:
-        """A string; ``keywords`` are those of the schema that are about strings."""
+    def other_key(self, names: Language | None, declared: tuple[str, ...]) -> str | None:
+        """Any of ``names`` (None: any name) that is none of ``declared``."""
+
+
+class ValueGrammar:
+    """Writes the rules of one grammar; its kinds say how strings, constants and keys are written.
+
+    Expressions are EBNF. None stands for a value that cannot be written.
+    """
+
+    comma = '", "'
+    """What stands between two items."""
+    brace = "{"
+    space = ""
+    """What may stand inside brackets, at their edges."""
+
+    def __init__(self, definitions: Mapping[str, Node], rules: Rules | None = None, *, any_order: bool = False) -> None:
+        self.rules = Rules() if rules is None else rules
+        self.definitions = definitions
+        self.any_order = any_order
+        self.faults: list[str] = []
+        """Why members that are required cannot be written."""
+        self._defined: dict[str, str] = {}
+
+    # -- what its kinds say
+
+    def constant(self, value: Any) -> str | None:
+        """Just this value, which is neither an object nor an array."""
         raise NotImplementedError
 
-    def literal(self, value: Any) -> str:
-        """Just this value."""
+    def string(self, node: String) -> str | None:
+        """A string."""
         raise NotImplementedError
 
-    def key(self, key: str) -> str:
-        """A member's key, and what stands between it and the value."""
+    def key(self, name: str) -> str | None:
+        """As in :class:`Keys`."""
         raise NotImplementedError
 
-    def any_key(self) -> Format:
-        """Any key, likewise."""
+    def other_key(self, names: Language | None, declared: tuple[str, ...]) -> str | None:
+        """As in :class:`Keys`."""
         raise NotImplementedError
 
-    def any_value(self) -> Format:
-        """Any value."""
-        raise NotImplementedError
+    # -- values
 
+    def value(self, node: Node) -> str | None:
+        """A value."""
+        match node:
+            case Anything():
+                return self._anything()
+            case Constants(values):
+                return self.either("constant", [self._constant(one) for one in values])
+            case Number():
+                return number(node, self.rules)
+            case String():
+                return self.string(node)
+            case Array():
+                return self._array(node)
+            case Object():
+                return self._object(node)
+            case Union(options):
+                return self.either("union", [self.value(one) for one in options])
+            case Reference(name):
+                return self._reference(name)
 
-class Values:
-    """Builds the formats of one tool's values."""
+    def members(self, node: Object, keys: Keys | None = None) -> str | None:
+        """What stands between the braces of an object; ``keys`` say how its own keys are written."""
+        keys, names = keys or self, tuple(one.name for one in node.properties)
+        declared = [(one, self._member(one, keys)) for one in node.properties]
+        others = [self._other(one, names, keys) for one in node.others]
+        return self.listed(node, declared, others, self.comma)
 
-    def __init__(self, style: Style, root: Mapping[str, Any]) -> None:
-        self._style = style
-        self._root = root
-        self._nodes = 0
-        self._followed: Counter[str] = Counter()
-
-    def value(self, schema: Any) -> Format | None:
-        """A value; None where there is none that can be written.
-
-        Raises:
-            GrammarError: the schema refers to something that is not in it, or is too large.
-        """
-        return self._each(schema, self._plain)
-
-    def members(self, schema: Any, style: Style, value: Build | None = None) -> Format | None:
-        """The members of an object, with keys in ``style``; None where there can be no such object."""
-        return self._each(schema, lambda plain: self._members(plain, style, value or self.value))
-
-    def _each(self, schema: Any, build: Build) -> Format | None:
-        """One of the formats that are built for the alternatives of a schema."""
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise GrammarError("a tool's schema has too many alternatives to be made a grammar", param="tools")
-        if not isinstance(schema, Mapping):
-            return None if schema is False else build({})
-        rest = {key: part for key, part in schema.items() if key not in ("$ref", "allOf", "anyOf", "oneOf")}
-        if "$ref" in schema:
-            return self._reference(schema, build)
-        if schema.get("allOf"):
-            whole = {**rest, **{key: schema[key] for key in ("anyOf", "oneOf") if key in schema}}
-            for part in schema["allOf"]:
-                whole = merged(whole, part)
-            return self._each(whole, build)
-        for key in ("anyOf", "oneOf"):
-            if schema.get(key):
-                outer = {name: part for name, part in schema.items() if name != key}
-                return either([self._each(merged(outer, branch), build) for branch in schema[key]])
-        return build(schema)
-
-    def _reference(self, schema: Mapping[str, Any], build: Build) -> Format | None:
-        reference = schema["$ref"]
-        target = Subschema(None, self._root).target(reference)
-        if target is None:
-            raise GrammarError(f"a tool's schema refers to {reference!r}, which is not in it", param="tools")
-        if self._followed[reference] >= _MAX_DEPTH:
+    def listed(
+        self,
+        node: Object,
+        declared: list[tuple[Property, str | None]],
+        others: list[str | None],
+        comma: str,
+        *,
+        any_order: bool = True,
+    ) -> str | None:
+        """Members, each as it is written, with ``comma`` between them; in any order, if the grammar says so too."""
+        missing = [one.name for one, member in declared if one.required and member is None]
+        if missing:
+            self.faults += [f"the required {name!r} cannot be written" for name in missing]
             return None
-        self._followed[reference] += 1
-        found = self._each(merged(target, {key: part for key, part in schema.items() if key != "$ref"}), build)
-        self._followed[reference] -= 1
-        return found
+        found: list[Member] = [(one.required, member) for one, member in declared if member is not None]
+        members = MemberList(self.rules, node, found, [one for one in others if one is not None], comma)
+        return members.in_any_order() if any_order and self.any_order else members.in_order()
 
-    def _plain(self, schema: Mapping[str, Any]) -> Format | None:
-        """A value of a schema without alternatives."""
-        if "type" in schema and not schema["type"]:
+    def either(self, hint: str, options: list[str | None]) -> str | None:
+        """One of those that there are."""
+        found = [one for one in options if one is not None]
+        return self.rules.name(hint, one_of(found)) if found else None
+
+    def _constant(self, value: Any) -> str | None:
+        match value:
+            case dict():
+                return self.value(constant_object(value))
+            case list():
+                return self.value(Array(tuple(Constants((one,)) for one in value), None, len(value)))
+        return self.constant(value)
+
+    def _reference(self, name: str) -> str:
+        if name not in self._defined:
+            rule = self._defined[name] = self.rules.reserve("definition")
+            body = self.value(self.definitions[name])
+            if body is None:
+                raise GrammarError("a schema that refers to itself admits nothing that can be written", param="tools")
+            self.rules.define(rule, body)
+        return self._defined[name]
+
+    def _anything(self) -> str:
+        if "" not in self._defined:
+            rule = self._defined[""] = self.rules.reserve("anything")
+            kinds: list[Node] = [Constants((True, False, None)), String(), Number(), Array(), ANY_OBJECT]
+            self.rules.define(rule, " | ".join(filter(None, map(self.value, kinds))))
+        return self._defined[""]
+
+    def _array(self, node: Array) -> str | None:
+        first = [self.value(one) for one in node.first]
+        rest = None if node.rest is None or node.most == 0 else self.value(node.rest)
+        return self.bracketed("array", "[", item_list(self.rules, node, first, rest, self.comma), "]")
+
+    def _object(self, node: Object) -> str | None:
+        return self.bracketed("object", self.brace, self.members(node), "}")
+
+    def bracketed(self, hint: str, opener: str, inside: str | None, closer: str) -> str | None:
+        """What stands inside brackets, in them."""
+        if inside is None:
             return None
-        types = Subschema(schema, self._root).types
-        if "const" in schema or "enum" in schema:
-            return self._constants(schema, types)
-        if not types:
-            return self._style.any_value()
-        return either([self._of(kind, schema) for kind in sorted(types) if kind != "integer" or "number" not in types])
+        parts = [text(opener), self.space, inside, self.space, text(closer)]
+        return self.rules.name(hint, " ".join(filter(None, parts)))
 
-    def _of(self, kind: str, schema: Mapping[str, Any]) -> Format | None:
-        match kind:
-            case "string":
-                return self._style.string({key: schema[key] for key in _STRINGS if key in schema})
-            case "integer" | "number":
-                return JsonSchema({"type": kind, **{key: schema[key] for key in _NUMBERS if key in schema}})
-            case "boolean":
-                return Or((ConstString(self._style.literal(True)), ConstString(self._style.literal(False))))
-            case "null":
-                return ConstString(self._style.literal(None))
-            case "array":
-                return self._array(schema)
-        members = self._members(schema, self._style, self.value)
-        return None if members is None else series(ConstString("{"), members, ConstString("}"))
+    def _member(self, declared: Property, keys: Keys) -> str | None:
+        key, value = keys.key(declared.name), self.value(declared.value)
+        return None if key is None or value is None else self.rules.name("member", f"{key} {value}")
 
-    def _constants(self, schema: Mapping[str, Any], types: frozenset[str]) -> Format | None:
-        members = [schema["const"]] if "const" in schema else schema["enum"]
-        fitting = [member for member in members if Subschema({"const": member}, {}).types & _widened(types)]
-        return either([ConstString(self._style.literal(member)) for member in fitting])
-
-    def _array(self, schema: Mapping[str, Any]) -> Format | None:
-        items, first = schema.get("items"), schema.get("prefixItems") or []
-        if isinstance(items, list):  # as until draft 2019-09
-            items, first = schema.get("additionalItems", False), items
-        fixed = [self.value(part) for part in first]
-        item = self.value(not first if items is None else items)
-        least, most = schema.get("minItems", 0) - len(first), schema.get("maxItems", math.inf) - len(first)
-        comma = ConstString(self._style.comma)
-        listed = _items([part for part in fixed if part], item, comma, max(least, 0), most if item else min(most, 0))
-        return None if None in fixed or listed is None else series(ConstString("["), listed, ConstString("]"))
-
-    def _members(self, schema: Mapping[str, Any], style: Style, value: Build) -> Format | None:
-        required = schema.get("required") or ()
-        properties = schema.get("properties") or {}
-        declared = {**properties, **{key: True for key in required if key not in properties}}
-        if not declared:
-            return self._open(schema, style, value)
-        found = []
-        for key, part in declared.items():
-            written = value(part)
-            if written is None and key in required:
-                return None
-            if written is not None:
-                found.append((key in required, series(ConstString(style.key(key)), written)))
-        return _listed(found, ConstString(style.comma))
-
-    def _open(self, schema: Mapping[str, Any], style: Style, value: Build) -> Format:
-        """The members of an object that declares none."""
-        written = value(schema.get("additionalProperties", "properties" not in schema))
-        if written is None:
-            return NOTHING
-        member = series(style.any_key(), written)
-        return Optional(series(member, Repeat(0, -1, series(ConstString(style.comma), member))))
+    def _other(self, others: Others, declared: tuple[str, ...], keys: Keys) -> str | None:
+        value = self.value(others.value)
+        key = None if value is None else keys.other_key(others.names, declared)
+        return None if key is None else self.rules.name("other", f"{key} {value}")
 
 
-NOTHING = Repeat(0, 0, ConstString(" "))
-"""The empty text, which a tag cannot hold otherwise."""
+def alternatives(node: Node, definitions: Mapping[str, Node], seen: tuple[str, ...] = ()) -> Iterator[Node]:
+    """What a node is one of, where it is a union or refers to something: no unions and no references."""
+    match node:
+        case Union(options):
+            for one in options:
+                yield from alternatives(one, definitions, seen)
+        case Reference(name):
+            if name not in seen:
+                yield from alternatives(definitions[name], definitions, (*seen, name))
+        case _:
+            yield node
 
 
-def series(*formats: Format) -> Format:
-    """One after the other; neighbouring texts are one."""
-    joined: list[Format] = []
-    for one in formats:
-        for part in one.elements if isinstance(one, Sequence) else (one,):
-            if isinstance(part, ConstString) and joined and isinstance(joined[-1], ConstString):
-                joined[-1] = ConstString(joined[-1].value + part.value)
-            elif part != NOTHING:
-                joined.append(part)
-    return joined[0] if len(joined) == 1 else Sequence(tuple(joined)) if joined else NOTHING
+def objects(node: Node, definitions: Mapping[str, Node]) -> Iterator[Object]:
+    """The objects that a node admits, each of which may be one of many."""
+    for one in alternatives(node, definitions):
+        match one:
+            case Object():
+                yield one
+            case Anything():
+                yield ANY_OBJECT
+            case Constants(values):
+                yield from (constant_object(value) for value in values if isinstance(value, dict))
 
 
-def either(options: Series[Format | None]) -> Format | None:
-    """One of those that there are."""
-    found = [option for option in options if option is not None]
-    return Or(tuple(found)) if len(found) > 1 else found[0] if found else None
-
-
-def _widened(types: frozenset[str]) -> frozenset[str]:
-    return types | {"integer"} if "number" in types else types
-
-
-def _items(first: Series[Format], item: Format | None, comma: Format, least: int, most: float) -> Format | None:
-    """``first``, then ``least`` to ``most`` items."""
-    if least > most or most < 0:
-        return None
-    if first:
-        fixed = series(first[0], *(series(comma, part) for part in first[1:]))
-        return series(fixed, _repeated(item, comma, least, most))
-    if item is None or most == 0:
-        return NOTHING
-    some = series(item, _repeated(item, comma, max(least - 1, 0), most - 1))
-    return some if least else Optional(some)
-
-
-def _repeated(item: Format | None, comma: Format, least: int, most: float) -> Format:
-    if item is None or most == 0:
-        return NOTHING
-    return Repeat(least, -1 if most == math.inf else int(most), series(comma, item))
-
-
-def _listed(found: Series[tuple[bool, Format]], comma: Format) -> Format:
-    """Members in their order; those that are not required may be left out."""
-    first = next((number for number, (required, _) in enumerate(found) if required), None)
-    if first is None:
-        return Optional(_some(found, comma)) if found else NOTHING
-    required = series(found[first][1], *_behind(found[first + 1 :], comma))
-    if first == 0:
-        return required
-    return Or((series(_some(found[:first], comma), *_behind(found[first:], comma)), required))
-
-
-def _some(found: Series[tuple[bool, Format]], comma: Format) -> Format:
-    """One or more of members of which none is required. By halves, so that it stays small."""
-    if len(found) == 1:
-        return found[0][1]
-    half = len(found) // 2
-    return Or((series(_some(found[:half], comma), *_behind(found[half:], comma)), _some(found[half:], comma)))
-
-
-def _behind(found: Series[tuple[bool, Format]], comma: Format) -> list[Format]:
-    """Members behind another one."""
-    written = [(required, series(comma, member)) for required, member in found]
-    return [member if required else Optional(member) for required, member in written]
+def constant_object(value: Mapping[str, Any]) -> Object:
+    """The node of just this object."""
+    return Object(tuple(Property(key, Constants((part,)), True) for key, part in value.items()))

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from toolglot.errors import RenderError
+from toolglot.formats.bare_grammar import no_strings, type_name, type_of
 from toolglot.formats.bare_value import Subschema, bare_value, string_only
-from toolglot.formats.element_grammar import type_name
 from toolglot.formats.element_template import ElementTemplate, Slots, spaced
 from toolglot.formats.json_text import decode
 from toolglot.formats.markers import scan_of
-from toolglot.structural_tag import AnyText, Tag
+from toolglot.formats.value_grammar import alternatives
 
 if TYPE_CHECKING:
     from toolglot.formats.cursor import Reading
     from toolglot.formats.element_call import ElementReader
-    from toolglot.formats.element_grammar import Branch, ElementGrammar
-    from toolglot.structural_tag import Format
+    from toolglot.formats.element_grammar import ElementGrammar
+    from toolglot.schemas.normal import Node
 
 
 class ValueRule(Struct, frozen=True):
@@ -96,9 +96,11 @@ class ValueRule(Struct, frozen=True):
         """What would end a value's text."""
         return (template.closed({"key": ""}),)
 
-    def forms(self, branches: list[Branch], grammar: ElementGrammar, depth: int) -> list[tuple[Slots, Format]]:
-        """In which forms a value may be written: what the attributes say, and the value. ``depth``: in how many other
-        elements it stands.
+    def forms(
+        self, node: Node, schema: Subschema | None, grammar: ElementGrammar, depth: int
+    ) -> list[tuple[Slots, str]]:
+        """In which forms a value may be written: what the attributes say, and the value's expression. ``depth``: in how
+        many other elements it stands.
         """
         raise NotImplementedError
 
@@ -130,18 +132,13 @@ class BySchema(ValueRule, frozen=True):
 
     def forms(
         self,
-        branches: list[Branch],
+        node: Node,
+        schema: Subschema | None,
         grammar: ElementGrammar,
         depth: int,  # noqa: ARG002  # values are not nested
-    ) -> list[tuple[Slots, Format]]:
-        free = [branch for branch in branches if branch.free_text][:1]
-        quoted: list[tuple[Slots, Format]] = []
-        if self.cdata and free:
-            quoted = [({}, Tag(self.cdata[0], AnyText(), self.cdata[1]))]
-        return quoted + [
-            ({}, one.text(grammar.excluded) if one.is_string else one.json(grammar.excluded))
-            for one in free or branches
-        ]
+    ) -> list[tuple[Slots, str]]:
+        value = grammar.bare.value(node, schema)
+        return [] if value is None else [({}, value)]
 
 
 class ByFlag(ValueRule, frozen=True):
@@ -168,14 +165,14 @@ class ByFlag(ValueRule, frozen=True):
 
     def forms(
         self,
-        branches: list[Branch],
+        node: Node,
+        schema: Subschema | None,  # noqa: ARG002  # the slot says it
         grammar: ElementGrammar,
         depth: int,  # noqa: ARG002  # values are not nested
-    ) -> list[tuple[Slots, Format]]:
-        found: list[tuple[Slots, Format]] = []
-        found += [({self.slot: "true"}, one.text(grammar.excluded)) for one in branches if one.is_string]
-        found += [({self.slot: "false"}, one.json(grammar.excluded)) for one in branches if one.is_other]
-        return found
+    ) -> list[tuple[Slots, str]]:
+        texts, rest = _told_apart(node, grammar)
+        values = grammar.values.either("value", [grammar.values.value(one) for one in rest])
+        return [({self.slot: flag}, one) for flag, one in (("true", texts), ("false", values)) if one is not None]
 
 
 class ByType(ValueRule, frozen=True):
@@ -203,15 +200,24 @@ class ByType(ValueRule, frozen=True):
 
     def forms(
         self,
-        branches: list[Branch],
+        node: Node,
+        schema: Subschema | None,  # noqa: ARG002  # the slot says it
         grammar: ElementGrammar,
         depth: int,  # noqa: ARG002  # values are not nested
-    ) -> list[tuple[Slots, Format]]:
-        found: list[tuple[Slots, Format]] = []
-        found += [({self.slot: "string"}, one.text(grammar.excluded)) for one in branches if one.is_string]
-        for one in (part for branch in branches for part in branch.typed):
-            found.append(({self.slot: "number" if one.kind == "integer" else one.kind}, one.json(grammar.excluded)))
+    ) -> list[tuple[Slots, str]]:
+        texts, rest = _told_apart(node, grammar)
+        found = [] if texts is None else [({self.slot: "string"}, texts)]
+        for one in rest:
+            value = grammar.values.value(one)
+            found += [] if value is None else [({self.slot: type_of(one)}, value)]
         return found
+
+
+def _told_apart(node: Node, grammar: ElementGrammar) -> tuple[str | None, list[Node]]:
+    """The expression for the strings that a node admits, and nodes for the rest, each of one type."""
+    options = list(alternatives(node, grammar.values.definitions))
+    texts = grammar.values.either("text", [text for one in options for text in grammar.bare.strings(one)])
+    return texts, [other for one in options for other in no_strings(one)]
 
 
 def _json(text: str) -> str | None:

@@ -15,7 +15,8 @@ How the formats of :mod:`toolglot.structural_tag` behave, for whoever writes a t
 - Free text that excludes strings is no job for ``Regex``: the mask takes milliseconds a token.
 """
 
+from toolglot.grammar.bounded import BoundedCompiler, CompileLimits
 from toolglot.grammar.compiler import CompiledTag, Compiler
 from toolglot.grammar.matcher import Matcher
 
-__all__ = ["CompiledTag", "Compiler", "Matcher"]
+__all__ = ["BoundedCompiler", "CompileLimits", "CompiledTag", "Compiler", "Matcher"]

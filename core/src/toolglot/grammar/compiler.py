@@ -10,6 +10,7 @@ import xgrammar
 from msgspec import Struct
 
 from toolglot.errors import GrammarError
+from toolglot.grammar.alternatives import merged
 from toolglot.grammar.free_text import named_tokens, without_tokens
 from toolglot.grammar.matcher import Matcher, TokenSet
 from toolglot.structural_tag import StructuralTag
@@ -17,9 +18,17 @@ from toolglot.tokens.table import token_table
 from toolglot.vocabulary import added_tokens
 
 _CACHE_BYTES = 256 << 20
-_THREADS = 2
 _ORIGIN = re.compile(r"^\[[\d:]+\] \S+:\d+: (Check failed: \(.*?\) is false: )?")
 """What XGrammar puts before a message: time, C++ file and line, condition."""
+
+
+class GuardedTag(Struct, frozen=True):
+    """A structural tag whose free text holds none of the tokens that the tag names."""
+
+    text: str
+    """XGrammar's JSON."""
+    named: frozenset[int]
+    """The tokens that it names."""
 
 
 class CompiledTag(Struct, frozen=True):
@@ -30,6 +39,12 @@ class CompiledTag(Struct, frozen=True):
     """The tokens that this tag never uses."""
     stops: TokenSet
     """The tokens that end the output where it may end."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes; more with every mask that is made late."""
+        size: int = self.grammar.memory_size_bytes
+        return size
 
     def matcher(self) -> Matcher:
         """A matcher at the start of an output."""
@@ -48,37 +63,65 @@ class Compiler:
         ModelError: the tokenizer is of a kind that is not supported.
     """
 
-    def __init__(self, tokenizer: Any, *, vocab_size: int, stop_token_ids: Iterable[int]) -> None:
+    def __init__(
+        self, tokenizer: Any, *, vocab_size: int, stop_token_ids: Iterable[int], cache_bytes: int = _CACHE_BYTES
+    ) -> None:
         self._vocab_size = vocab_size
         self._stops = frozenset(token for token in stop_token_ids if 0 <= token < vocab_size)
         if not self._stops:
             raise ValueError(f"a grammar needs a stop token: `stop_token_ids` has none below {vocab_size}")
         self._markers = {token: name for name, token in added_tokens(tokenizer).items() if token < vocab_size}
         end = vocab_size  # XGrammar's one stop token: a real one could not be a marker too
-        info = xgrammar.TokenizerInfo(
+        self.info = xgrammar.TokenizerInfo(
             self._spellings(tokenizer), xgrammar.VocabType.RAW, vocab_size=vocab_size + 1, stop_token_ids=[end]
         )
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=_THREADS, cache_limit_bytes=_CACHE_BYTES)
+        self._eager, self._lazy = (grammar_compiler(self.info, lazy=lazy, cache=cache_bytes) for lazy in (False, True))
 
     def compile(self, tag: StructuralTag) -> CompiledTag:
-        """Compile a tag, or take it from the cache. It releases the GIL, but takes seconds for a huge schema.
+        """Compile a tag with all its masks, or take it from the cache.
+
+        It releases the GIL. There is no limit to how long it takes: see :class:`~toolglot.grammar.BoundedCompiler`.
 
         Raises:
             GrammarError: XGrammar refuses the tag or a schema in it; the message says why.
         """
-        named = sorted(set(named_tokens(tag)))
-        if strangers := [token for token in named if token not in self._markers]:
+        return self.compile_eagerly(self.guard(tag))
+
+    def guard(self, tag: StructuralTag) -> GuardedTag:
+        """What is compiled for a tag.
+
+        Raises:
+            GrammarError: the tag names tokens that this model does not have, or is nested too deeply.
+        """
+        named = frozenset(named_tokens(tag))
+        if strangers := sorted(named - self._markers.keys()):
             raise GrammarError(
                 f"the structural tag names tokens that this model does not have: {strangers}", param="tools"
             )
-        guarded = without_tokens(tag, {token: self._markers[token] for token in named}) if named else tag
+        guarded = without_tokens(tag, {token: self._markers[token] for token in sorted(named)}) if named else tag
         try:
-            grammar = self._compiler.compile_structural_tag(guarded.to_json())
+            return GuardedTag(merged(guarded).to_json(), named)
+        except RecursionError as error:
+            raise refusal("it is nested too deeply") from error
+
+    def compile_eagerly(self, tag: GuardedTag) -> CompiledTag:
+        """As :meth:`compile`."""
+        return self._compiled(self._eager, tag)
+
+    def compile_lazily(self, tag: GuardedTag) -> CompiledTag:
+        """Compile a tag without its masks: each is made when it is first wanted, which may take long.
+
+        Raises:
+            GrammarError: as :meth:`compile`.
+        """
+        return self._compiled(self._lazy, tag)
+
+    def _compiled(self, compiler: Any, tag: GuardedTag) -> CompiledTag:
+        try:
+            grammar = compiler.compile_structural_tag(tag.text)
         except RuntimeError as error:  # all that XGrammar raises for a bad tag or schema
-            raise GrammarError(
-                f"the tools cannot be compiled into a grammar: {_reason(error)}", param="tools"
-            ) from error
-        banned = (self._markers.keys() | self._stops) - set(named)
+            raise refusal(reason(error)) from error
+        banned = (self._markers.keys() | self._stops) - tag.named
         return CompiledTag(grammar, TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size))
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
@@ -90,5 +133,18 @@ class Compiler:
         return spellings
 
 
-def _reason(error: RuntimeError) -> str:
+def grammar_compiler(info: Any, *, lazy: bool, cache: int) -> Any:
+    """XGrammar's compiler, in the thread of its caller; ``lazy``: without the masks."""
+    return xgrammar.GrammarCompiler(
+        info, max_threads=1, cache_enabled=cache > 0, cache_limit_bytes=cache, enable_dynamic_compilation=lazy
+    )
+
+
+def refusal(reason: str) -> GrammarError:
+    """The error for a tag that cannot be compiled."""
+    return GrammarError(f"the tools cannot be compiled into a grammar: {reason}", param="tools")
+
+
+def reason(error: Exception) -> str:
+    """What XGrammar says against a tag."""
     return _ORIGIN.sub("", str(error).strip())

@@ -7,19 +7,28 @@ needs no help: it is valid UTF-8, which no added token's bytes are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from toolglot.structural_tag import AnyText, Tag, Token, TokenTriggeredTags, TriggeredTags
+from toolglot.formats.ebnf import text as ebnf_text
+from toolglot.structural_tag import AnyText, Grammar, Tag, Token, TokenTriggeredTags, TriggeredTags
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|Token\((\d+)\)')
+"""Texts and classes of characters, which may hold anything; and a token by its id."""
+_FREE = re.compile(r"^\w+ ::= TagDispatch\(loop_after_dispatch=false, excludes=\(", re.MULTILINE)
+"""Free text that has exclusions."""
 
 
 def named_tokens(value: Any) -> Iterator[int]:
     """The ids of the tokens that a format admits by id."""
     if isinstance(value, Token):
         yield value.token
+    if isinstance(value, Grammar):
+        yield from (int(found[1]) for found in _TOKEN.finditer(value.grammar) if found[1])
     for part in _parts(value):
         yield from named_tokens(part)
 
@@ -33,6 +42,9 @@ def without_tokens(value: Any, names: Mapping[int, str]) -> Any:
             content=AnyText(excludes), end=str() | tuple()
         ):  # XGrammar excludes the end, even where nothing else is
             return replace(value, content=replace(value.content, excludes=_more(excludes, names)))
+        case Grammar(grammar):
+            more = "".join(f"{ebnf_text(name)}, " for name in names.values())
+            return replace(value, grammar=_FREE.sub(lambda free: free[0] + more, grammar))
         case TriggeredTags(triggers, tags, excludes=excludes):
             others = {token: name for token, name in names.items() if name not in triggers}
             return replace(value, tags=without_tokens(tags, names), excludes=_more(excludes, others))

@@ -35,7 +35,10 @@ class Matcher:
         self._usable_words = ~banned.words
         self._stop_words = stops.words
         self._words = torch.empty_like(stops.words)
+        self._accepted = 0
         self._finished = False
+        self._stopped = False
+        """Whether the last token was a stop token, and none of the grammar's."""
 
     @property
     def finished(self) -> bool:
@@ -70,9 +73,36 @@ class Matcher:
         stop = token_id in self._stops
         if token_id not in self._banned and self._matcher.accept_token(token_id):
             self._finished = stop and self._matcher.is_completed()
-            return True
-        self._finished = stop and complete
-        return self._finished
+        elif stop and complete:
+            self._finished = self._stopped = True
+        else:
+            return False
+        self._accepted += 1
+        return True
+
+    def accept_many(self, token_ids: Iterable[int]) -> int:
+        """Take tokens up to the first that may not come where it is; returns how many were taken."""
+        taken = 0
+        for token_id in token_ids:
+            if not self.accept(token_id):
+                break
+            taken += 1
+        return taken
+
+    def rollback(self, count: int) -> None:
+        """Give back the last ``count`` tokens, as if they had never been taken; a finished output goes on then.
+
+        Raises:
+            ValueError: fewer were taken.
+        """
+        if not 0 <= count <= self._accepted:
+            raise ValueError(f"{count} tokens cannot be given back: {self._accepted} were taken")
+        if count == 0:
+            return
+        if count > self._stopped:
+            self._matcher.rollback(count - self._stopped)
+        self._accepted -= count
+        self._finished = self._stopped = False
 
 
 def _words(vocab_size: int) -> int:

@@ -25,6 +25,7 @@ from toolglot.server.encoding import encode_json
 from toolglot.server.endpoint import Endpoint
 from toolglot.server.errors import ApiError, api_error, error_response
 from toolglot.server.generation import Generator
+from toolglot.server.metrics import CONTENT_TYPE
 from toolglot.server.models import ServedModels
 
 
@@ -32,7 +33,7 @@ def create_app(
     config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None
 ) -> Starlette:
     """The application that serves ``engine``. It starts the engine when it starts, and stops it when it stops."""
-    generator = Generator(engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
+    generator = Generator(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -72,6 +73,9 @@ def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
     async def list_models(_: HttpRequest) -> Response:
         return _json(models.list())
 
+    async def show_metrics(_: HttpRequest) -> Response:
+        return Response(generator.metrics.exposition(), media_type=CONTENT_TYPE)
+
     async def show_model(request: HttpRequest) -> Response:
         return _json(models.check(request.path_params["name"]))
 
@@ -80,6 +84,7 @@ def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
         Route("/v1/models", list_models),
         Route("/v1/models/{name:path}", show_model),
         Route("/health", _health),
+        Route("/metrics", show_metrics),
         Route("/version", _version),
     ]
 

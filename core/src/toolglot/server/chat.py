@@ -25,6 +25,7 @@ from toolglot.server.generation import Generation, Generator
 from toolglot.server.models import ServedModels
 from toolglot.server.protocol import HARMLESS_ONLY, ChatRequest
 from toolglot.server.reply import Reply
+from toolglot.server.response_format import ResponseFormat, read_response_format
 from toolglot.server.sampling import sampling_params, stop_strings
 from toolglot.server.sse import EventStream
 from toolglot.server.tools import check_served, read_choice, read_tools
@@ -50,7 +51,7 @@ class ChatCompletions:
         large = len(body) > _LARGE_BODY
         chat = await asyncio.to_thread(self._read, body) if large else self._read(body)
         generation = await self._generation(chat)
-        reply = self._reply(chat, generation.request)
+        reply = self._reply(chat)
         if chat.stream:
             return await EventStream.open(_stream(reply, generation), _broken)
         message = await generation.read()
@@ -66,11 +67,12 @@ class ChatCompletions:
         return chat
 
     async def _generation(self, chat: ChatRequest) -> Generation:
-        prepared = await self._generator.prepare(self._request(chat))
+        response_format = read_response_format(chat.response_format)
+        prepared = await self._generator.prepare(self._request(chat, response_format))
         sampling = sampling_params(chat, len(prepared.prompt), self._generator.info.max_model_len)
-        return await self._generator.begin(prepared, sampling, stop_strings(chat))
+        return await self._generator.begin(prepared, sampling, stop_strings(chat), response_format)
 
-    def _request(self, chat: ChatRequest) -> Request:
+    def _request(self, chat: ChatRequest, response_format: ResponseFormat | None) -> Request:
         config = self._config
         messages = read_messages(chat.messages)
         tools = read_tools(chat.tools)
@@ -87,6 +89,9 @@ class ChatCompletions:
             repair=config.repair,
             incomplete_calls=config.incomplete_calls,
             unknown_tools=config.unknown_tools,
+            strict_level=self._generator.strict_level,
+            content_schema=None if response_format is None else response_format.schema,
+            any_property_order=config.any_property_order and not (response_format and response_format.strict),
         )
         hide_tools = choice == "none" and config.exclude_tools_when_tool_choice_none
         return replace(request, tools=()) if hide_tools else request
@@ -95,7 +100,7 @@ class ChatCompletions:
         effort = {} if chat.reasoning_effort is None else {"reasoning_effort": chat.reasoning_effort}
         return {**self._config.default_chat_template_kwargs, **effort, **(chat.chat_template_kwargs or {})}
 
-    def _reply(self, chat: ChatRequest, request: Request) -> Reply:
+    def _reply(self, chat: ChatRequest) -> Reply:
         return Reply(
             id=f"chatcmpl-{uuid.uuid4().hex}",
             created=int(time.time()),
@@ -103,7 +108,6 @@ class ChatCompletions:
             include_reasoning=chat.include_reasoning is not False,
             include_usage=bool(chat.stream_options and chat.stream_options.include_usage),
             extensions=self._config.extensions,
-            parallel_refused=not (request.parallel_tool_calls or request.constrained),
         )
 
 
@@ -123,7 +127,12 @@ def _broken(error: ApiError) -> bytes:
 
 def _refuse_unserved(value: Mapping[str, Any], harmless: Mapping[str, tuple[Any, ...]]) -> None:
     for name in value.keys() & harmless.keys():
-        if value[name] is not None and value[name] not in harmless[name]:
+        if value[name] is not None and not any(_same(value[name], other) for other in harmless[name]):
             allowed = " or ".join(encode_json(other).decode() for other in harmless[name])
             only = f"; leave it out or set it to {allowed}" if allowed else "; leave it out"
             raise RequestError(f"`{name}` is not supported{only}", param=name)
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; true is not 1, though Python says so."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)

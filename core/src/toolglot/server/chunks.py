@@ -34,7 +34,7 @@ class ChunkWriter:
         """The chunk that says why the reply ended, the usage if it was asked for, and the end of the stream."""
         calls = generation.message.tool_calls
         reason = finish_reason(generation.finish, len(calls))
-        last = self._choice(ChunkChoice(ReplyDelta(), reason, self._reply.extension(calls)))
+        last = self._choice(ChunkChoice(ReplyDelta(), reason, self._reply.extension(generation)))
         return last + self._usage(generation) + DONE
 
     def _delta(self, event: Event) -> ReplyDelta | None:

@@ -15,7 +15,7 @@ def completion(reply: Reply, message: Message, generation: Generation) -> ChatCo
     choice = Choice(
         _message(message, reply.include_reasoning),
         finish_reason(generation.finish, len(message.tool_calls)),
-        reply.extension(message.tool_calls),
+        reply.extension(generation),
     )
     return ChatCompletion(reply.id, reply.created, reply.model, (choice,), usage(generation))
 

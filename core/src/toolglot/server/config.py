@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from toolglot.requests import StrictLevel
+
 
 class ServerConfig(Struct, frozen=True, kw_only=True):
-    """How the server behaves; every field has a flag of ``toolglot serve``."""
+    """How the server behaves; every field is set by ``toolglot serve``."""
 
     served_model_names: tuple[str, ...] = ()
     """The names that requests may use, the first being the one that is shown. Empty: the engine's name."""
@@ -29,6 +31,12 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     """Whether calls that the token limit cut are delivered as far as they got; ``drop`` sends whole calls only."""
     unknown_tools: Literal["call", "content"] = "call"
     """What a call of a tool that was not offered becomes."""
+    strict_level: StrictLevel | None = None
+    """How much is held to a grammar at the least. None: what the parser's format recommends, else ``auto``."""
+    enforce_strict_tool_calling: bool = True
+    """Whether calls are held to a grammar at all; this one is set by an environment variable."""
+    any_property_order: bool = False
+    """Whether the model may write an object's members in any order; their presence is then not enforced."""
     extensions: bool = True
     """Whether replies carry the choice-level member ``toolglot``."""
     max_body_bytes: int = 8 * 1024 * 1024

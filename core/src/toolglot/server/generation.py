@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -13,19 +14,28 @@ from msgspec.structs import replace
 
 from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
 from toolglot.errors import EngineError, GrammarError, QueueFullError
-from toolglot.events import Event, Finish, Message, MessageBuilder
+from toolglot.events import Call, Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
 from toolglot.prompts import Prompt, Renderer
-from toolglot.requests import Output, Request
+from toolglot.requests import Output, Request, StrictLevel
+from toolglot.server.config import ServerConfig
 from toolglot.server.errors import TOO_LONG, ApiError
+from toolglot.server.metrics import Metrics
+from toolglot.server.notes import NOTHING, notes
 from toolglot.server.plain import PlainText
+from toolglot.server.protocol import Relaxed
+from toolglot.server.response_format import ResponseFormat
 from toolglot.server.stops import StopStrings
+from toolglot.server.strict import Held, hold, recommended_level
 from toolglot.tokens import Detokenizer, Piece
 from toolglot.tokens.table import token_table
+from toolglot.validation import Validator
 from toolglot.vocabulary import special_token_ids
 
 _MOST_PREPARING = 256
 """How many requests may wait for their prompt."""
+_HOLDING = 2
+"""How many requests' schemas are read at once."""
 
 
 class Prepared(Struct, frozen=True):
@@ -33,14 +43,22 @@ class Prepared(Struct, frozen=True):
 
     request: Request
     prompt: tuple[int, ...]
+    relaxed: tuple[Relaxed, ...] = ()
+    """What the reply's grammar leaves out, once there is one."""
 
 
 class Generator:
     """Makes prompts, grammars and generations for one served model."""
 
-    def __init__(self, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None) -> None:
+    def __init__(
+        self, config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None
+    ) -> None:
         self.engine = engine
         self.parser = parser or PlainText()
+        self.strict_level: StrictLevel = config.strict_level or recommended_level(self.parser) or "auto"
+        """How much is held to a grammar at the least."""
+        self.metrics = Metrics((*config.served_model_names, engine.info.name)[0], self.parser.name)
+        self._enforce_calls = config.enforce_strict_tool_calling
         self._tokenizer = tokenizer
         self._prompts = prompts
         self._reasons = self.parser.reasons_in(prompts.template)
@@ -48,11 +66,13 @@ class Generator:
         self._most_characters = engine.info.max_model_len * max(map(len, token_table(tokenizer).texts))
         self._preparing = 0
         self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
+        self._holds = ThreadPoolExecutor(_HOLDING, "toolglot-schemas")
         self.detokenizer(Request())  # tells now, not at a request, that the tokenizer is of a kind without a reader
 
     def close(self) -> None:
-        """End the thread that renders prompts."""
+        """End the threads that render prompts and read schemas."""
         self._renders.shutdown(wait=False)
+        self._holds.shutdown(wait=False)
 
     @property
     def has_parser(self) -> bool:
@@ -89,31 +109,35 @@ class Generator:
         finally:
             self._preparing -= 1
 
-    async def begin(self, prepared: Prepared, sampling: SamplingParams, stops: Sequence[str] = ()) -> Generation:
+    async def begin(
+        self,
+        prepared: Prepared,
+        sampling: SamplingParams,
+        stops: Sequence[str] = (),
+        response_format: ResponseFormat | None = None,
+    ) -> Generation:
         """Compile the grammar, where there is one. Nothing runs before the generation is iterated.
 
         Raises:
-            GrammarError: a tool's schema cannot be compiled; ``param`` is the first such tool's.
+            GrammarError: a schema cannot be enforced, and must be; ``param`` is the field with it.
         """
         try:
-            tag = self.parser.constrain(prepared.request)
-            constraint = None if tag is None else await self.engine.compile(tag)
-        except GrammarError:
-            await self._blame(prepared.request)
-            raise
-        request = replace(prepared.request, constrained=tag is not None)
-        return Generation(self, Prepared(request, prepared.prompt), sampling, constraint, stops)
+            held = await self._hold(prepared.request, response_format)
+            constraint = None if held.tag is None else await self.engine.compile(held.tag)
+        except GrammarError as error:
+            self.metrics.refused()
+            if prepared.request.calls_allowed or "response_format" in (error.param or ""):
+                raise
+            raise GrammarError(str(error), param="response_format") from error
+        self.metrics.relaxed(held.relaxed)
+        return Generation(self, Prepared(held.request, prepared.prompt, held.relaxed), sampling, constraint, stops)
 
-    async def _blame(self, request: Request) -> None:
-        """Raise a GrammarError that names the first tool that does not compile on its own."""
-        for number, tool in enumerate(request.tools):
-            try:
-                tag = self.parser.constrain(replace(request, tools=(tool,), tool_choice="required"))
-                if tag is not None:
-                    await self.engine.compile(tag)
-            except GrammarError as error:
-                param = f"tools[{number}].function.parameters"
-                raise GrammarError(f"tool {tool.name!r}: {error}", param=param) from None
+    async def _hold(self, request: Request, response_format: ResponseFormat | None) -> Held:
+        """As :func:`hold`, in a thread where schemas are to be read."""
+        work = partial(hold, self.parser, request, response_format, enforce_calls=self._enforce_calls)
+        if not request.tools and response_format is None:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._holds, work)
 
     def detokenizer(self, request: Request) -> Detokenizer:
         """A new detokenizer for one reply."""
@@ -133,21 +157,21 @@ class Generation:
         stops: Sequence[str],
     ) -> None:
         self.request = prepared.request
+        self.message = Message()
+        """The whole reply, when it has ended."""
+        self.notes = NOTHING
+        """What is to be said of it then."""
         self.prompt_tokens = len(prepared.prompt)
         self.completion_tokens = 0
         """Tokens of the reply so far; a stop token is not counted."""
         self.finish: Finish = "stop"
         self._generator = generator
         self._prompt = prepared.prompt
+        self._relaxed = prepared.relaxed
         self._sampling = sampling
         self._constraint = constraint
         self._stops = stops
         self._builder = MessageBuilder()
-
-    @property
-    def message(self) -> Message:
-        """What :meth:`events` has told so far, added up."""
-        return self._builder.message()
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
         """The events of each step, perhaps none, until a stop string or the end. Closing it cancels the generation.
@@ -160,6 +184,7 @@ class Generation:
                 for event in events:
                     self._builder.add(event)
                 yield events
+        self._conclude(self._builder.message())
 
     async def read(self) -> Message:
         """The whole reply.
@@ -174,7 +199,16 @@ class Generation:
             return self.message
         async with aclosing(self._pieces()) as pieces:
             output = _joined([piece async for piece in pieces])
-        return self._generator.parser.read(replace(output, finish=self.finish), self.request)
+        self._conclude(self._generator.parser.read(replace(output, finish=self.finish), self.request))
+        return self.message
+
+    def _conclude(self, message: Message) -> None:
+        """Check the calls, also those of parsers that check none, and count them."""
+        validator = Validator(self.request.tools)
+        calls = tuple(_checked(call, validator) for call in message.tool_calls)
+        self.message = replace(message, tool_calls=calls)
+        self.notes = notes(self.request, calls, self._relaxed)
+        self._generator.metrics.reply(self.notes)
 
     async def _steps(self) -> AsyncGenerator[list[Event], None]:
         stream = self._generator.parser.start(self.request)
@@ -215,6 +249,10 @@ class Generation:
 
     def _submit(self) -> AsyncGenerator[TokenDelta, None]:
         return self._generator.engine.submit(self._prompt, self._sampling, self._constraint)
+
+
+def _checked(call: Call, validator: Validator) -> Call:
+    return replace(call, outcome=validator.outcome(call.name, call.arguments)) if call.outcome == "ok" else call
 
 
 def _joined(pieces: Sequence[Piece]) -> Output:

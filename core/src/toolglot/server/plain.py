@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from toolglot.events import ContentDelta, Event, Finish, Message
+from toolglot.formats.json_grammar import json_value
 from toolglot.requests import Output, Request
+from toolglot.schemas import normalise
+from toolglot.structural_tag import StructuralTag
 
 
 class PlainStream:
@@ -22,15 +25,19 @@ class PlainStream:
 
 
 class PlainText:
-    """Takes the parser's place where none is configured: no tools, no reasoning, no grammar."""
+    """Takes the parser's place where none is configured: no tools, no reasoning, no grammar but that of the content."""
 
+    name = "none"
     marker_ids: frozenset[int] = frozenset()
 
     def adjust(self, request: Request) -> Request:
         return request
 
-    def constrain(self, request: Request) -> None:
-        return None
+    def constrain(self, request: Request) -> StructuralTag | None:
+        if request.content_schema is None:
+            return None
+        content = normalise(request.content_schema, arguments=False).normal
+        return StructuralTag(json_value(content, any_order=request.any_property_order))
 
     def start(self, request: Request) -> PlainStream:
         return PlainStream()

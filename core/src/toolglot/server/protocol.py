@@ -36,6 +36,22 @@ class StreamOptions(Struct, frozen=True):
     include_usage: bool | None = None
 
 
+class JsonSchemaSpec(Struct, frozen=True):
+    """The ``json_schema`` of a response format."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    schema: dict[str, Any] | None = None
+    description: str | None = None
+    strict: bool | None = None
+
+
+class ResponseFormatSpec(Struct, frozen=True):
+    """``response_format``."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchemaSpec | None = None
+
+
 class ChatRequest(Struct, frozen=True, kw_only=True):
     """The body of ``POST /v1/chat/completions``. ``null`` means the same as leaving a field out."""
 
@@ -59,6 +75,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     reasoning_effort: str | None = None
     include_reasoning: bool | None = None
     skip_special_tokens: bool | None = None
+    response_format: ResponseFormatSpec | None = None
 
 
 HARMLESS_ONLY: Mapping[str, tuple[Any, ...]] = {
@@ -88,7 +105,6 @@ HARMLESS_ONLY: Mapping[str, tuple[Any, ...]] = {
     "presence_penalty": (0,),
     "prompt_logprobs": (),
     "repetition_penalty": (1,),
-    "response_format": ({"type": "text"},),
     "return_token_ids": (False,),
     "stop_token_ids": ([],),
     "structured_outputs": (),
@@ -112,14 +128,39 @@ class CallNote(Struct, frozen=True):
 
     outcome: Outcome
     repairs: tuple[Repair, ...]
+    validated: bool | UnsetType = UNSET
+    """False when the call seems well, but could not be checked, as no validator takes its tool's schema."""
+
+
+class Relaxed(Struct, frozen=True):
+    """A keyword that the reply was not held to: ``path`` is its JSON pointer in the schema of the tool, or of the
+    response format, that is named.
+    """
+
+    path: str
+    keyword: str
+    reason: str
+    tool: str | UnsetType = UNSET
+    response_format: str | UnsetType = UNSET
+
+
+NotEnforced: TypeAlias = Literal["not_enforced"] | UnsetType
+"""Something that was asked for, and that no grammar held the model to."""
 
 
 class Extension(Struct, frozen=True):
-    """The choice-level member ``toolglot``, on a reply that has calls."""
+    """The choice-level member ``toolglot``, on a reply that has calls or was not held to all that was asked for."""
 
     calls: tuple[CallNote, ...]
-    parallel_tool_calls: Literal["not_enforced"] | UnsetType = UNSET
-    """Set when ``parallel_tool_calls`` was false, no grammar held the model to it, and it made several calls."""
+    parallel_tool_calls: NotEnforced = UNSET
+    """Set when ``parallel_tool_calls`` was false, and the model made several calls."""
+    tool_choice: NotEnforced = UNSET
+    """Set when a call was demanded, and the model made none."""
+    strict: NotEnforced = UNSET
+    """Set when calls were to be held to a grammar (by ``strict``, ``tool_choice`` or the server's level)."""
+    response_format: NotEnforced = UNSET
+    """Set when the content was to be JSON."""
+    relaxed: tuple[Relaxed, ...] | UnsetType = UNSET
 
 
 class FunctionCall(Struct, frozen=True):

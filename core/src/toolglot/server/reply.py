@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import UNSET, Struct, UnsetType
 
-from toolglot.events import Call, Finish
+from toolglot.events import Finish
 from toolglot.server.generation import Generation
-from toolglot.server.protocol import CallNote, Extension, FinishReason, Usage
+from toolglot.server.notes import NOTHING
+from toolglot.server.protocol import Extension, FinishReason, Usage
 
 
 class Reply(Struct, frozen=True):
@@ -21,15 +20,10 @@ class Reply(Struct, frozen=True):
     include_reasoning: bool = True
     include_usage: bool = False
     extensions: bool = True
-    parallel_refused: bool = False
-    """The client wants one call at most, and no grammar sees to it."""
 
-    def extension(self, calls: Sequence[Call]) -> Extension | UnsetType:
+    def extension(self, generation: Generation) -> Extension | UnsetType:
         """The member ``toolglot``, where there is something to say and the operator wants it said."""
-        if not calls or not self.extensions:
-            return UNSET
-        notes = tuple(CallNote(call.outcome, call.repairs) for call in calls)
-        return Extension(notes, "not_enforced" if self.parallel_refused and len(notes) > 1 else UNSET)
+        return generation.notes if self.extensions and generation.notes != NOTHING else UNSET
 
 
 def finish_reason(finish: Finish, calls: int) -> FinishReason:

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolglot.errors import RequestError
 from toolglot.requests import Named, Tool, ToolChoice, tool_choice
+from toolglot.schemas.type_names import type_names
 from toolglot.server.config import ServerConfig
 from toolglot.server.protocol import ToolSpec
 
@@ -84,7 +85,7 @@ def _tool(spec: ToolSpec, at: str) -> Tool:
 
 def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
     """Arguments are an object, and a schema is all there is to know of them: nothing that it refers to is fetched."""
-    if schema.get("type", "object") not in ("object", "dict"):
+    if "type" in schema and "object" not in type_names(schema["type"]):
         raise RequestError(f"the arguments of a function are an object; so must be `{at}`", param=f"{at}.type")
     left: list[Any] = [schema]
     while left:

@@ -29,6 +29,7 @@ GENERIC = WireFormat(
         Calls(CALL, call=Frame(("<tool_call>\n",), ("\n</tool_call>",)), separator="\n"),
     ),
     reasoning=Reasoning(),
+    strict_level="parameter",
 )
 _ANY = {"type": "object"}
 _FIRST = Regex(r"[ \n]{0,2}[^ \n\t\r{\[`<]")

@@ -19,8 +19,10 @@ def reasoning(after: str) -> Reasoning:
 LINES = Calls(ElementCall("{name}\n", KEY + "\n<arg_value>{value}</arg_value>\n"), CALL, separator="\n")
 COMPACT = Calls(ElementCall("{name}~", KEY + "~<arg_value>{value}</arg_value>~"), CALL)
 
-glm45 = WireFormatParser(WireFormat((LINES,), reasoning("\n")), architectures=("Glm4MoeForCausalLM",))
+glm45 = WireFormatParser(
+    WireFormat((LINES,), reasoning("\n"), strict_level="function"), architectures=("Glm4MoeForCausalLM",)
+)
 glm47 = WireFormatParser(
-    WireFormat((COMPACT,), reasoning("")),
+    WireFormat((COMPACT,), reasoning(""), strict_level="function"),
     architectures=("Glm4MoeForCausalLM", "Glm4MoeLiteForCausalLM", "GlmMoeDsaForCausalLM"),
 )

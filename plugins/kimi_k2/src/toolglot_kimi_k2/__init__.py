@@ -18,6 +18,7 @@ KIMI_K2 = WireFormat(
     ),
     reasoning=Reasoning(Frame(("<think>",), ("</think>",))),
     ids=TemplateIds(IDS[0]),
+    strict_level="parameter",
 )
 
 plugin = WireFormatParser(KIMI_K2)

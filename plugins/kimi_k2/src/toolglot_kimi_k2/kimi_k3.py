@@ -28,6 +28,7 @@ KIMI_K3 = WireFormat(
     content=element("response"),
     ids=TemplateIds("functions.{name}:{index}"),
     trailer=("<|close|>message<|sep|>",),
+    strict_level="parameter",
 )
 
 plugin = WireFormatParser(KIMI_K3)

@@ -44,11 +44,58 @@ _ADD = {
     "required": ["a", "b"],
     "additionalProperties": False,
 }
+_PLAN = {
+    "type": "object",
+    "properties": {
+        "size": {"anyOf": [{"type": "integer", "minimum": -3, "maximum": 120}, {"type": "string", "maxLength": 6}]},
+        "code": {"type": "string", "pattern": "^[A-Z]{2}-[0-9<]"},
+        "share": {"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+        "mark": {"enum": ["</parameter>", "</arg_value>", "<escape>", "null", "5", "\n", None, 5, [1, "x"]]},
+        "table": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}, "minItems": 1}},
+        "tree": {"$ref": "#/$defs/tree"},
+    },
+    "required": ["size", "code"],
+    "$defs": {
+        "tree": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 1},
+                "under": {"type": "array", "items": {"$ref": "#/$defs/tree"}, "maxItems": 2},
+            },
+            "required": ["name"],
+        }
+    },
+}
+_OPEN = {
+    "type": "object",
+    "additionalProperties": {"type": ["integer", "null"]},
+    "properties": {"at": {"type": "string"}},
+}
+_MOVE = {
+    "oneOf": [
+        {"properties": {"by": {"const": "name"}, "to": {"type": "string"}}, "required": ["by", "to"]},
+        {"properties": {"by": {"const": "number"}, "to": {"type": "integer"}}, "required": ["by", "to"]},
+    ],
+}
 _TOOLS = (
     Tool("get_weather", None, _WEATHER, strict=True),
     Tool("add.it", None, _ADD, strict=True),
     Tool("now", strict=True),
+    Tool("plan", None, _PLAN, strict=True),
+    Tool("open", None, _OPEN, strict=True),
+    Tool("move", None, _MOVE, strict=True),
 )
+_LENIENT = tuple(replace(tool, strict=None) for tool in _TOOLS)
+_ANSWER = {
+    "type": "object",
+    "properties": {
+        "name": {"enum": ["get_weather", "</tool_call>", "plan"]},
+        "arguments": {"type": "object", "properties": {"text": {"type": "string"}}},
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+"""Content that looks like a call."""
 _REQUESTS: Mapping[str, Request] = {
     "auto": Request(tools=_TOOLS),
     "auto, one call": Request(tools=_TOOLS, parallel_tool_calls=False),
@@ -58,7 +105,16 @@ _REQUESTS: Mapping[str, Request] = {
     "required, no reasoning": Request(tools=_TOOLS, tool_choice="required", may_reason=False),
     "required, reasoning open": Request(tools=_TOOLS, tool_choice="required", reasoning_open=True),
     "named": Request(tools=_TOOLS, tool_choice=Named("add.it")),
+    "named, union": Request(tools=_TOOLS, tool_choice=Named("move")),
+    "named, open": Request(tools=_TOOLS, tool_choice=Named("open")),
+    "named, many": Request(tools=_TOOLS, tool_choice=Named("plan")),
     "none": Request(tools=_TOOLS, tool_choice="none"),
+    "auto, all held to their schemas": Request(tools=_LENIENT, strict_level="parameter"),
+    "auto, all called by their names": Request(tools=_LENIENT, strict_level="function"),
+    "JSON, or calls": Request(tools=_TOOLS, content_schema=_ANSWER),
+    "JSON, and no calls": Request(tools=_TOOLS, tool_choice="none", content_schema=_ANSWER),
+    "JSON without tools": Request(content_schema=_ANSWER),
+    "calls where content would be JSON": Request(tools=_TOOLS, tool_choice="required", content_schema=_ANSWER),
 }
 
 
@@ -124,10 +180,14 @@ def _check(request: Request, message: Message, text: str) -> None:
     calls = message.tool_calls
     assert not message.unparsed, f"what the grammar admits is not read: {text!r}"
     for call in calls:
-        _valid(call, text)
-    if request.tool_choice == "none":
+        _valid(call, request, text)
+    if not calls and request.content_schema is not None:
+        _validate(message.content or "", request.content_schema)
+    elif request.content_schema is not None:
+        assert message.content is None, text
+    if not request.calls_allowed:
         assert not calls, f"a call in free text: {text!r}"
-    elif request.tool_choice != "auto":
+    elif request.call_demanded:
         assert calls, f"no call in {text!r}"
         assert message.content is None, text
     if isinstance(request.tool_choice, Named) or not request.parallel_tool_calls:
@@ -136,11 +196,20 @@ def _check(request: Request, message: Message, text: str) -> None:
         assert calls[0].name == request.tool_choice.name
 
 
-def _valid(call: Call, text: str) -> None:
+def _valid(call: Call, request: Request, text: str) -> None:
+    (tool,) = (tool for tool in request.tools if tool.name == call.name)
+    assert (call.repairs, call.rest) == ((), ""), text
+    if request.enforces(tool):
+        assert call.outcome == "ok", text
+        _validate(call.arguments, tool.parameters or {"type": "object", "maxProperties": 0})
+    else:
+        assert call.outcome in ("ok", "schema_violation"), text
+        assert isinstance(json.loads(call.arguments), dict), text
+
+
+def _validate(text: str, schema: Any) -> None:
     jsonschema: Any = importlib.import_module("jsonschema")
-    assert (call.outcome, call.repairs, call.rest) == ("ok", (), ""), text
-    (tool,) = (tool for tool in _TOOLS if tool.name == call.name)
-    jsonschema.validate(json.loads(call.arguments), tool.parameters or {"type": "object", "maxProperties": 0})
+    jsonschema.validate(json.loads(text), schema)
 
 
 @cache
