@@ -917,7 +917,7 @@ def test_what_a_schema_joins_at_its_top_is_written_as_one_of_several_lists_of_pa
         ({"enum": ["null", None, "5", "x", 5]}, ["null", "x", "5"], ["6", "None"]),
         ({"type": "string", "pattern": "^a<b"}, ["a<b", "a<bc"], ["ab", "a<b</parameter>"]),
         ({"type": "string", "pattern": "b"}, ["abc"], ["ac"]),
-        ({"type": "string", "maxLength": 40}, ["x" * 40, ""], ["x" * 41]),
+        ({"type": "string", "minLength": 2, "maxLength": 40}, ["x" * 39, "xy"], ["x" * 41, "x"]),
         ({"type": "string", "minLength": 6}, ["abcdef<b>", "abcdefg"], ["abcde"]),
         ({"type": "integer", "multipleOf": 5}, ["10", "-105"], ["12", "10.0"]),
         ({"$ref": "#/$defs/tree"}, ["{}", '{"a": {"a": {}}}'], ['{"a": 1}', "x"]),

@@ -34,17 +34,22 @@ _BEGINNINGS = "-+.0123456789[{(\"'nNtTfF \t\r\n"
 
 
 class BareGrammar:
-    """Writes values as bare text. ``texts`` are the ways in which text may be written."""
+    """Writes values as bare text. ``texts`` are the ways in which text may be written; ``behind`` stands behind what is
+    none.
+    """
 
-    def __init__(self, values: JsonGrammar, texts: Sequence[TextGrammar]) -> None:
+    def __init__(self, values: JsonGrammar, texts: Sequence[TextGrammar], behind: str = "") -> None:
         self._values = values
         self._texts = texts
+        self._behind = behind
 
-    def value(self, node: Node, schema: Subschema | None) -> str | None:
-        """A value of ``node`` where the reader goes by ``schema``."""
-        return self._values.either("bare", list(self._forms(node, schema)))
+    def value(self, node: Node, schema: Subschema | None) -> list[str]:
+        """A value of ``node`` where the reader goes by ``schema``: the ways to write it, each of which is to stand
+        directly before what ends the value.
+        """
+        return list(self._forms(node, schema))
 
-    def _forms(self, node: Node, schema: Subschema | None) -> Iterator[str | None]:
+    def _forms(self, node: Node, schema: Subschema | None) -> Iterator[str]:
         options = list(alternatives(node, self._values.definitions))
         if schema is None or schema.string_only:
             yield from (text for option in options for text in self.strings(option))
@@ -55,20 +60,23 @@ class BareGrammar:
             return
         for option in options:
             yield from self._meant(option, schema, frozenset(taken | (schema.types & {"string"})))
-            yield self._other(option, schema)
+            value = self._other(option, schema)
+            if value is not None:
+                yield f"{value} {self._behind}".strip()
 
-    def strings(self, option: Node) -> Iterator[str | None]:
-        """The strings of ``option``, which is no union, whatever they say."""
+    def strings(self, option: Node) -> Iterator[str]:
+        """The strings of ``option``, which is no union, whatever they say; as in :meth:`value`."""
         for texts in self._texts:
             match option:
                 case Constants(values):
-                    yield from (texts.constant(one) for one in values if isinstance(one, str))
+                    found = self._values.either("text", [texts.constant(one) for one in values if isinstance(one, str)])
+                    yield from () if found is None else (found,)
                 case Anything():
-                    yield texts.string(String())
+                    yield from texts.string(String())
                 case String():
-                    yield texts.string(option)
+                    yield from texts.string(option)
 
-    def _meant(self, option: Node, schema: Subschema, types: frozenset[str]) -> Iterator[str | None]:
+    def _meant(self, option: Node, schema: Subschema, types: frozenset[str]) -> Iterator[str]:
         """The strings of ``option`` that the reader takes for no value of the other ``types``."""
         if isinstance(option, Constants):
             found = tuple(one for one in option.values if isinstance(one, str) and _same(schema, one, one))
@@ -76,7 +84,7 @@ class BareGrammar:
         elif types == {"string"}:
             yield from self.strings(option)
         elif isinstance(option, Anything | String):
-            yield from (_without(texts, option, types) for texts in self._texts)
+            yield from (text for texts in self._texts for text in _without(texts, option, types))
 
     def _other(self, option: Node, schema: Subschema) -> str | None:
         """The values of ``option`` that are no strings, as JSON."""
@@ -147,12 +155,12 @@ def _any_string(option: Node) -> bool:
     return isinstance(option, Anything) or option == String()
 
 
-def _without(texts: TextGrammar, option: Anything | String, types: frozenset[str]) -> str | None:
+def _without(texts: TextGrammar, option: Anything | String, types: frozenset[str]) -> list[str]:
     node = option if isinstance(option, String) else String()
     try:
         return texts.language((node.language or anything.within(node.least, node.most)).intersect(_strings(types)))
     except TooLargeError:
-        return None if node.language else texts.string(node, not_first=_BEGINNINGS)
+        return [] if node.language else texts.string(node, not_first=_BEGINNINGS)
 
 
 def _readable(schema: Subschema) -> frozenset[str]:

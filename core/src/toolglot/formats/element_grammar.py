@@ -38,8 +38,9 @@ class ElementGrammar:
         excludes = (*rule.excluded(template), *(rule.quotes or ())[:1])
         definitions = signature.arguments.definitions
         self.values = JsonGrammar(definitions, excludes, any_order=signature.any_order)
-        self.bare = BareGrammar(self.values, [*self._texts(excludes)])
-        """Values as text."""
+        self._trail = self._marker(template.trail)
+        self.bare = BareGrammar(self.values, [*self._texts(excludes)], self._trail)
+        """Values as text, with the whitespace that frames them."""
 
     def arguments(self) -> Grammar:
         """All arguments.
@@ -60,6 +61,10 @@ class ElementGrammar:
         ]
         others = [] if depth else [self._other(node, one, schema) for one in node.others]
         return self.values.listed(node, declared, others, "", any_order=not depth)
+
+    def framed(self, value: str | None) -> str | None:
+        """A value that is no text, with the whitespace behind it."""
+        return None if value is None else f"{value} {self._trail}".strip()
 
     def element(self, key: str, node: Node, schema: Subschema | None, depth: int) -> str | None:
         """One element."""
@@ -95,7 +100,7 @@ class ElementGrammar:
         """An element with one of several openers, and the value that belongs to each."""
         template = self._template
         lead = self._marker(template.gap + template.mark + template.lead)
-        behind = self._marker(template.trail + template.closed({"key": key}) + template.tail)
+        behind = self._marker(template.closed({"key": key}) + template.tail)
         return self.values.either(
             "element", [" ".join(filter(None, (opener, lead, value, behind))) for opener, value in forms]
         )
@@ -103,7 +108,8 @@ class ElementGrammar:
     def _texts(self, excludes: tuple[str, ...]) -> Iterator[TextGrammar]:
         """Strings as they are, and in quotes where there are such."""
         rules, not_first = self.values.rules, "\n" if self._template.loose else ""
-        yield TextGrammar(rules, excludes, not_first=not_first)
+        trail = len(self._template.trail)
+        yield TextGrammar(rules, excludes, behind=self._trail, trail=trail, not_first=not_first)
         if self._rule.quotes:
             before, behind = map(self._marker, self._rule.quotes)
             yield TextGrammar(rules, self._rule.quotes[1:], before=before, behind=behind)

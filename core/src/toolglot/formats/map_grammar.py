@@ -31,7 +31,7 @@ class MapGrammar(ValueGrammar):
     def __init__(self, signature: Signature, form: Quoting) -> None:
         super().__init__(signature.arguments.definitions, any_order=signature.any_order)
         self._form = form
-        mark = self.rules.name("mark", signature.marker(form.quote))
+        mark = signature.marker(form.quote)
         self.texts = TextGrammar(self.rules, (form.quote,), before=mark, behind=mark)
 
     def constant(self, value: Any) -> str | None:
@@ -40,7 +40,7 @@ class MapGrammar(ValueGrammar):
         return text(quote(value)) if self._form.quote in value else self.texts.constant(value)
 
     def string(self, node: String) -> str | None:
-        return self.texts.string(node)
+        return self.either("text", [*self.texts.string(node)])
 
     def key(self, name: str) -> str | None:
         key = text(name) if is_bare(name, self._form.quote) else self.constant(name)
@@ -60,7 +60,7 @@ class _Arguments:
         values = JsonGrammar(
             signature.arguments.definitions, (form.quote,), self.grammar.rules, any_order=signature.any_order
         )
-        self._mark = self.grammar.rules.name("mark", signature.marker(form.quote))
+        self._mark = signature.marker(form.quote)
         self._quoted = BareGrammar(values, (TextGrammar(self.grammar.rules, (form.quote,)),))
 
     def members(self, node: Object) -> str | None:
@@ -84,8 +84,8 @@ class _Arguments:
     def _value(self, node: Node, schema: Subschema | None) -> str | None:
         if schema is None or schema.string_only:  # then the reader takes what is in no quotes as what it is
             return self.grammar.value(node)
-        value = self._quoted.value(node, schema)
-        return value and f"{self._mark} {value} {self._mark}"
+        values = self._quoted.value(node, schema)
+        return self.grammar.either("quoted", [f"{self._mark} {value} {self._mark}" for value in values])
 
 
 def map_members(signature: Signature, form: Quoting) -> Grammar:

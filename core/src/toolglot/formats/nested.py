@@ -87,11 +87,10 @@ class Nested(ValueRule, frozen=True):
         self, node: Node, schema: Subschema | None, grammar: ElementGrammar, depth: int
     ) -> list[tuple[Slots, str]]:
         options = list(alternatives(node, grammar.values.definitions))
-        found = [self._elements(one, schema, grammar, depth) for one in options]
+        found = [grammar.framed(self._elements(one, schema, grammar, depth)) for one in options]
         as_text = [one for one, written in zip(options, found, strict=True) if written is None]
-        found.append(grammar.bare.value(Union(tuple(as_text)), schema))
-        value = grammar.values.either("content", found)
-        return [] if value is None else [({}, value)]
+        found += grammar.bare.value(Union(tuple(as_text)), schema)
+        return [({}, value) for value in found if value is not None]
 
     def _elements(self, node: Node, schema: Subschema | None, grammar: ElementGrammar, depth: int) -> str | None:
         """An object or array as elements; None where it is none, or would be read as something else."""

@@ -225,17 +225,26 @@ class _Writer:
         frame = self._form.content
         fences = self._form.reasoning.fence if self._form.reasoning else Frame()
         markers = (self._form.between, *(frame.open + frame.close if frame else ()), fences.open[0])
-        excludes = [text for marker in markers for text in self._as_text(marker)]
-        excludes += [text for text in self._excluded if '"' not in text] if self._request.calls_allowed else []
+        excludes = dict.fromkeys((*filter(self._is_text, map(core, markers)), *self._callers()))
         try:
             normal = normalise(self._request.content_schema, arguments=False).normal
             bare = self._request.calls_allowed and self.trigger is None
-            json = json_value(
-                normal, tuple(dict.fromkeys(excludes)), any_order=self._request.any_property_order, apart=bare
-            )
+            json = json_value(normal, tuple(excludes), any_order=self._request.any_property_order, apart=bare)
         except GrammarError as error:
             raise GrammarError(str(error), param="response_format") from error
         return json if frame is None else Or((self._answer(frame, json), json))
+
+    def _callers(self) -> tuple[str, ...]:
+        """What in a string of JSON would begin a call."""
+        if not self._request.calls_allowed:
+            return ()
+        if self.trigger is not None:
+            return tuple(filter(self._is_text, (Marker(self._opener).head,)))
+        return tuple(text for text in self._excluded if '"' not in text)
+
+    def _is_text(self, marker: str) -> bool:
+        """Whether text could spell a marker: no token is in it."""
+        return all(isinstance(atom, str) for atom in self._atoms(marker)) and bool(marker)
 
     def _reasoning(self) -> tuple[Format, ...]:
         reasoning = self._form.reasoning

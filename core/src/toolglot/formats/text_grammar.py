@@ -12,6 +12,8 @@ from toolglot.schemas.normal import String
 
 LETTERS = string.ascii_letters + "_"
 _ANY = r"[\0-\U0010ffff]"
+_SHORT = 16
+"""How long a text is at the most that is short."""
 _LISTED = 32
 """Up to how many characters are counted before a text goes on freely."""
 _MAX_NAME = 64
@@ -20,17 +22,26 @@ _MAX_DESCRIBED = 32
 
 
 class TextGrammar:
-    """Writes the rules for texts in which none of ``excludes`` occurs. ``before`` and ``behind`` stand around them.
+    """Writes the rules for texts in which none of ``excludes`` occurs. ``before`` and ``behind`` stand around them, and
+    then up to ``trail`` characters, those of ``behind``, that the reader takes off where they are there.
 
     A text that is held to something does not begin with a character of ``not_first``, which would be taken off.
     """
 
     def __init__(
-        self, rules: Rules, excludes: tuple[str, ...], *, before: str = "", behind: str = "", not_first: str = ""
+        self,
+        rules: Rules,
+        excludes: tuple[str, ...],
+        *,
+        before: str = "",
+        behind: str = "",
+        trail: int = 0,
+        not_first: str = "",
     ) -> None:
         self._rules = rules
         self._excludes = excludes
         self._before, self._behind = before, behind
+        self._trail = trail
         self._not_first = not_first
         self._languages: dict[Language, str | None] = {}
 
@@ -40,22 +51,24 @@ class TextGrammar:
             return None
         return self._framed(text(value))
 
-    def string(self, node: String, *, not_first: str = "") -> str | None:
-        """A text that the node admits, which begins with none of ``not_first``."""
+    def string(self, node: String, *, not_first: str = "") -> list[str]:
+        """A text that the node admits, which begins with none of ``not_first``: the ways to write it, each of which is
+        to stand directly before what ends the text, which XGrammar must know where it counts characters.
+        """
         if node.language is not None:
             return self.language(node.language)
         if node.most is not None and node.least > node.most:
-            return None
+            return []
         if not node.least and node.most is None and not not_first:
-            return self._framed(self._free())
-        return self._framed(self._measured(node.least, node.most, self._not_first + not_first))
+            return [self._framed(self._free())]
+        return list(self._measured(node.least, node.most, self._not_first + not_first))
 
-    def language(self, language: Language) -> str | None:
-        """A text of a language."""
+    def language(self, language: Language) -> list[str]:
+        """A text of a language, likewise."""
         if language not in self._languages:
             self._languages[language] = self._spelled(language)
         found = self._languages[language]
-        return None if found is None else self._framed(found)
+        return [] if found is None else [self._framed(found)]
 
     def _framed(self, inside: str) -> str:
         return " ".join(filter(None, (self._before, inside, self._behind)))
@@ -66,10 +79,18 @@ class TextGrammar:
         listed = ", ".join(map(text, self._excludes))
         return self._rules.name("free", f"TagDispatch(loop_after_dispatch=false, excludes=({listed}))")
 
-    def _measured(self, least: int, most: int | None, not_first: str) -> str:
-        """A text of so many characters. What is counted holds none with which excluded text begins: XGrammar is fast
-        only where it counts a class of characters.
+    def _measured(self, least: int, most: int | None, not_first: str) -> Iterator[str]:
+        """A text of so many characters. XGrammar is fast only where it counts a class of characters, up to one that is
+        not in it: so what is counted holds none with which excluded text begins, and if it may be long, ends with the
+        trail or without it.
         """
+        with_trail = least + self._trail if least else 0
+        if self._trail and most is not None and most > _SHORT and with_trail <= most:
+            yield from self._counted(with_trail, most, not_first)
+        else:
+            yield from map(self._framed, self._counted(least, most, not_first))
+
+    def _counted(self, least: int, most: int | None, not_first: str) -> Iterator[str]:
         stops = "".join(one[0] for one in self._excludes)
         head = but(stops + not_first) if not_first else ""
         rest, char = max(least - bool(head), 0), but(stops)
@@ -79,10 +100,12 @@ class TextGrammar:
             counted = f"{times(char, rest, rest)} {self._free()}"
         else:
             counted = times(char, rest, None)
-        options = [" ".join(filter(None, (head, counted))) if most != 0 else '""']
+        if most != 0:
+            yield " ".join(filter(None, (head, counted)))
+        if most == 0 or (head and not least):
+            yield '""'
         if most is None and least == 1:
-            options += [f"{mark} {self._free()}" for mark in self._marks(stops)]
-        return self._rules.name("measured", " | ".join(options if least or not head else [*options, '""']))
+            yield from (f"{mark} {self._free()}" for mark in self._marks(stops))
 
     def _marks(self, stops: str) -> Iterator[str]:
         """How a text begins that begins as excluded text does, and then goes on otherwise."""

@@ -137,8 +137,7 @@ class BySchema(ValueRule, frozen=True):
         grammar: ElementGrammar,
         depth: int,  # noqa: ARG002  # values are not nested
     ) -> list[tuple[Slots, str]]:
-        value = grammar.bare.value(node, schema)
-        return [] if value is None else [({}, value)]
+        return [({}, value) for value in grammar.bare.value(node, schema)]
 
 
 class ByFlag(ValueRule, frozen=True):
@@ -171,8 +170,11 @@ class ByFlag(ValueRule, frozen=True):
         depth: int,  # noqa: ARG002  # values are not nested
     ) -> list[tuple[Slots, str]]:
         texts, rest = _told_apart(node, grammar)
-        values = grammar.values.either("value", [grammar.values.value(one) for one in rest])
-        return [({self.slot: flag}, one) for flag, one in (("true", texts), ("false", values)) if one is not None]
+        values = grammar.values.either("value", [grammar.framed(grammar.values.value(one)) for one in rest])
+        return [
+            *(({self.slot: "true"}, text) for text in texts),
+            *(({self.slot: "false"}, value) for value in (values,) if value is not None),
+        ]
 
 
 class ByType(ValueRule, frozen=True):
@@ -206,17 +208,17 @@ class ByType(ValueRule, frozen=True):
         depth: int,  # noqa: ARG002  # values are not nested
     ) -> list[tuple[Slots, str]]:
         texts, rest = _told_apart(node, grammar)
-        found = [] if texts is None else [({self.slot: "string"}, texts)]
+        found = [({self.slot: "string"}, text) for text in texts]
         for one in rest:
-            value = grammar.values.value(one)
+            value = grammar.framed(grammar.values.value(one))
             found += [] if value is None else [({self.slot: type_of(one)}, value)]
         return found
 
 
-def _told_apart(node: Node, grammar: ElementGrammar) -> tuple[str | None, list[Node]]:
-    """The expression for the strings that a node admits, and nodes for the rest, each of one type."""
+def _told_apart(node: Node, grammar: ElementGrammar) -> tuple[list[str], list[Node]]:
+    """The expressions for the strings that a node admits, and nodes for the rest, each of one type."""
     options = list(alternatives(node, grammar.values.definitions))
-    texts = grammar.values.either("text", [text for one in options for text in grammar.bare.strings(one)])
+    texts = [text for one in options for text in grammar.bare.strings(one)]
     return texts, [other for one in options for other in no_strings(one)]
 
 

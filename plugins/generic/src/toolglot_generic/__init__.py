@@ -45,7 +45,7 @@ class Generic(WireFormatParser):
 
     @hookimpl
     def get_structural_tag(self, request: Request) -> StructuralTag | None:
-        if not request.calls_allowed or request.tool_choice != "auto":
+        if not request.calls_allowed or request.tool_choice != "auto" or request.content_schema is not None:
             return super().get_structural_tag(request)
         tools = (replace(tool, parameters=_ANY) if tool.strict is False else tool for tool in request.tools)
         required = super().get_structural_tag(replace(request, tools=tuple(tools), tool_choice="required"))
