@@ -1,4 +1,4 @@
-"""Let a model decide: call a function, or answer. Any model can, served with ``--tool-call-parser generic``."""
+"""Let a model decide: call a function, or answer. For ``toolglot serve --tool-call-parser generic``."""
 
 import os
 

@@ -22,8 +22,8 @@ import jsonschema_rs
 HOST = "127.0.0.1"
 WEATHER = Path(__file__).with_name("weather.py")
 AUTO = Path(__file__).with_name("auto.py")
-GENERIC = ("--tool-call-parser", "generic", "--chat-template", "default")
-"""How a model is served that has no format of its own for calls: with its own template, which knows of no tools."""
+GENERIC = ("--tool-call-parser", "generic")
+"""How a model is served that has no format of its own for calls."""
 
 
 def main(once: bool) -> int:

@@ -100,12 +100,14 @@ def test_the_demo_model_calls_and_answers_as_it_decides(
 
     demo.decide()
 
-    assert capsys.readouterr().out.splitlines() == [
+    *lines, answer = capsys.readouterr().out.splitlines()
+    assert lines == [
         "Question: Get the weather in Oslo.",
         'Function called: get_weather, with {"city": "Oslo"}',
         "Question: What is the capital of Norway?",
-        "Answer: The capital of Norway is Oslo.",
     ]
+    assert answer.startswith("Answer: ")  # in words of the model's own, which differ by processor
+    assert "Oslo" in answer
 
 
 @pytest.mark.model

@@ -6,6 +6,8 @@ import pytest
 
 import toolglot
 from toolglot import Call, Request, Tool
+from toolglot.testing.reading import in_every_split
+from toolglot.testing.sampling import Sampler, vocabulary
 
 SCHEMA = {
     "type": "object",
@@ -34,23 +36,12 @@ NAMES = [
 def test_it_is_read_back_in_every_split(name):
     parser = toolglot.load_parser(name)
     text = parser.render([CALL], tools=[TOOL])
-    for size in (1, 2, 3, 7, len(text)):
-        stream = parser.stream(tools=[TOOL])
-        for at in range(0, len(text), size):
-            stream.feed(text[at : at + size])
-        stream.finish()
-        (call,) = stream.message.tool_calls
-        assert (call.name, json.loads(call.arguments), call.outcome) == (
-            "get_weather",
-            json.loads(CALL.arguments),
-            "ok",
-        )
+    (call,) = in_every_split(parser, text, tools=[TOOL]).tool_calls
+    assert (call.name, json.loads(call.arguments), call.outcome) == (CALL.name, json.loads(CALL.arguments), "ok")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_admitted_by_the_grammar(name):
-    from toolglot.testing.sampling import Sampler, vocabulary
-
     parser = toolglot.load_parser(name)
     text = parser.render([CALL], tools=[TOOL])
     tag = parser.constrain(Request(tools=(TOOL,), tool_choice="required", may_reason=False))

@@ -167,6 +167,26 @@ def test_suites_that_do_not_import_are_refused(refused: Refused, package: Path) 
     assert "No module named 'nothing_of_this_name'" in refused("check", str(package))
 
 
+def test_a_parser_that_does_not_load_is_refused_whatever_suites_there_are(refused: Refused, package: Path) -> None:
+    (module,) = package.glob("src/*/__init__.py")
+    module.write_text("import nothing_of_this_name\n")
+
+    assert "No module named 'nothing_of_this_name'" in refused("check", str(package))
+
+
+def test_a_parser_that_needs_a_checkpoint_is_refused_where_no_suite_is_about_what_it_makes(
+    refused: Refused, package: Path
+) -> None:
+    (module,) = package.glob("src/*/__init__.py")
+    module.write_text(
+        "from toolglot import PluginError\nfrom toolglot.formats import WireFormatParser\n\n"
+        "def of_tokenizer(tokenizer):\n    raise PluginError('it needs a tokenizer')\n\n"
+        "plugin = WireFormatParser(of_tokenizer)\n"
+    )
+
+    assert "it needs a tokenizer" in refused("check", str(package))
+
+
 def test_without_the_extra_testing_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
     monkeypatch.setattr(check.importlib.util, "find_spec", lambda name: None)
 

@@ -73,7 +73,17 @@ def test_flags_win_over_the_settings_of_the_demo_model() -> None:
     chosen = arguments("--tool-call-parser", "other")
     startup.preset(chosen)
 
+    assert chosen.enable_auto_tool_choice
     assert chosen.tool_call_parser == "other"
+    assert chosen.chat_template is None  # the setting asks for calls of another parser
+
+
+@pytest.mark.parametrize("parser", ["hermes", "auto"])
+def test_the_template_of_the_demo_model_comes_with_its_parser(parser: str) -> None:
+    chosen = arguments("--tool-call-parser", parser)
+    startup.preset(chosen)
+
+    assert (chosen.tool_call_parser, chosen.chat_template) == (parser, "tool_chat_template_hermes")
 
 
 def test_another_model_brings_no_settings() -> None:

@@ -57,11 +57,12 @@ def run(arguments: Namespace) -> int:
     for parser in parsers:
         print(f"{parser}, from {_source(parser, arguments.target, task)}")
         _print_laws(task.laws, [result for result in results if result.parser == parser])
+    made = [parser for parser in parsers if not any(parser in group for group in task.groups)]
     for group in task.groups:
         tested = next((name for name in group if name in parsers), None)
         for name in set(group) - set(parsers):
             same = "the same parser as" if tested else "needs a checkpoint; tested are formats that it makes:"
-            print(f"{name}: {same} {tested or ', '.join(parsers)}")
+            print(f"{name}: {same} {tested or ', '.join(made)}")
     return int(any(result.outcome == "failed" for result in results))
 
 

@@ -47,7 +47,8 @@ class Reporter:
         self._folder = Path(task.folder).resolve()
         self._reports = reports
         self._groups: Sequence[Sequence[str]] = ()
-        self._stand_ins = False
+        self._needy: dict[str, str] = {}
+        """What parsers say that need a checkpoint."""
         self._seconds = 0.0
         self._verdict: tuple[Outcome, str] = ("held", "")
 
@@ -70,12 +71,13 @@ class Reporter:
 
     def _module(self, number: int, name: str) -> str | None:
         """A suite for a parser; none for one that needs a checkpoint, if its package has suites of formats it makes."""
+        plugins.load(name)  # what does not import is an error, suites or not
         try:
             parser = load_parser(name)
-        except PluginError:
+        except PluginError as error:
             if not self._task.modules:
                 raise
-            self._stand_ins = True
+            self._needy[name] = str(error)
             return None
         if not isinstance(getattr(parser.plugin, "form", None), WireFormat):
             raise UsageError(f"parser {name!r} declares no WireFormat, and the laws are those of a declaration")
@@ -92,8 +94,11 @@ class Reporter:
         suites = [item for item in items if issubclass(_suite(item), _format_suite())]
         own = {_suite(item).parser for item in suites if not self._generated(item)}
         names = [name for group in self._groups for name in ([n for n in group if n in own] or group[:1])]
-        if self._stand_ins:
-            names = sorted(own)
+        if self._needy:  # the formats that they make are tested in their place
+            made = sorted(own.difference(names))
+            names = [name for name in names if name not in self._needy] + made
+            if not made:
+                self.send(Refused(next(iter(self._needy.values()))))
         items[:] = [item for item in suites if _suite(item).parser in names and self._wanted(item, own)]
         self.send(Started(tuple(names), len(items)))
 

@@ -60,13 +60,17 @@ def load_and_serve(arguments: Namespace) -> None:
 
 
 def preset(arguments: Namespace) -> None:
-    """Without a model, set what the demo model needs and the flags leave open."""
+    """Without a model, set what the demo model needs and the flags leave open. The template is that of its parser:
+    another parser's calls are not what it asks for.
+    """
     from toolglot.checkpoints import demo
 
     if arguments.model is not None:
         return
     logger.info("no MODEL was given: serving the demo model")
     arguments.enable_auto_tool_choice = True
+    if arguments.tool_call_parser not in (None, AUTO, demo.PRESETS["tool_call_parser"]):
+        return
     for name, value in demo.PRESETS.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
