@@ -34,7 +34,7 @@ _XGRAMMAR_CACHE = 32 << 20
 class CompileLimits(Struct, frozen=True):
     """What compiling may take."""
 
-    seconds: float = 1.25
+    seconds: float = 1.0
     """Wall-clock seconds until a tag can be used; it takes up to as long again in this process."""
     more_seconds: float = 8.0
     """Wall-clock seconds, in the background, until all masks of a tag are made that can be used already."""

@@ -149,9 +149,8 @@ class _Rules:
 
     def _limited(self, strings: Automaton, most: int, rest: str) -> list[str]:
         """XGrammar lets a rule that has reached its limit go on to where it can end: that far before, it must stop."""
-        ways = self.states(strings, "")
-        assert strings.margin is not None
-        return [_then(self._rule(ways, f"[max_chars={most - strings.margin}]"), rest)] if ways else []
+        from toolglot.schemas import automaton as automata
+        return self.states(automata.within(strings, 0, most), rest)
 
     def _sequence(self, parts: tuple[Expression, ...], rest: str) -> list[str]:
         ways = [rest or '""']
@@ -193,8 +192,9 @@ class _Rules:
             return self._fixed(ways, least, self._loop(ways, rest))
         if most == least:
             return self._fixed(ways, least, rest)
-        limited = self._rule([self._loop(ways, "")], f"[max_chars={most - least}]")
-        return self._fixed(ways, least, _then(limited, rest))
+        if len(ways) == 1 and rest.startswith('"') and not ways[0].startswith("[^"):
+            return [_then(_times(f"[^{_ranges(~among)}\\ud800-\\udfff]", least, most), rest)]
+        return [_then(_times(ways[0], least, most), rest)]
 
     def _loop(self, ways: list[str], rest: str) -> str:
         """The rule for any number of these and then ``rest``."""
