@@ -150,6 +150,7 @@ class _Rules:
     def _limited(self, strings: Automaton, most: int, rest: str) -> list[str]:
         """XGrammar lets a rule that has reached its limit go on to where it can end: that far before, it must stop."""
         from toolglot.schemas import automaton as automata
+
         return self.states(automata.within(strings, 0, most), rest)
 
     def _sequence(self, parts: tuple[Expression, ...], rest: str) -> list[str]:
