@@ -180,13 +180,16 @@ async def test_a_small_model_answers_or_calls_what_it_was_offered():
     from toolglot.engine.local import LocalEngine
     from toolglot.engine.protocol import SamplingParams
     from toolglot.prompts import PromptRenderer
+    from toolglot.server import ServerConfig
     from toolglot.server.generation import Generator
 
     checkpoint = resolve(None, quiet=True)
     tokenizer = load_tokenizer(checkpoint.path)
     engine = LocalEngine(checkpoint.path, name=checkpoint.name, tokenizer=tokenizer, threads=1)
     parser = load_parser("generic", tokenizer=tokenizer)
-    generator = Generator(engine=engine, tokenizer=tokenizer, prompts=PromptRenderer(tokenizer), parser=parser)
+    generator = Generator(
+        ServerConfig(), engine=engine, tokenizer=tokenizer, prompts=PromptRenderer(tokenizer), parser=parser
+    )
     await engine.start()
     try:
         for question, calls in (("Get the weather in Oslo.", 1), ("What is the capital of Norway?", 0)):
