@@ -27,6 +27,7 @@ from toolglot.server.errors import ApiError, api_error, error_response
 from toolglot.server.generation import Generator
 from toolglot.server.metrics import CONTENT_TYPE
 from toolglot.server.models import ServedModels
+from toolglot.server.service import Service
 
 
 def create_app(
@@ -68,7 +69,7 @@ def run(app: Starlette, config: ServerConfig) -> None:
 
 def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
     models = ServedModels(config, generator.info)
-    chat = ChatCompletions(config, models, generator)
+    chat = ChatCompletions(Service(config, models, generator))
 
     async def list_models(_: HttpRequest) -> Response:
         return _json(models.list())

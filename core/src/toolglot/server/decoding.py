@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,8 +16,16 @@ T = TypeVar("T")
 MAX_DEPTH = 100
 """How deep a body may nest. Schemas and messages are walked by recursive code further on, some of it native."""
 
+_LARGE_BODY = 64 * 1024
+"""From how many bytes on a body is decoded in a thread, so that other clients do not wait for it."""
+
 _AT = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
+
+
+async def decoded(body: bytes, read: Callable[[bytes], T]) -> T:
+    """What ``read`` makes of a body, in a thread where it is large."""
+    return await asyncio.to_thread(read, body) if len(body) > _LARGE_BODY else read(body)
 
 
 def decode_object(body: bytes) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from toolglot.prompts import Prompt, Renderer
 from toolglot.requests import Output, Request, StrictLevel
 from toolglot.server.config import ServerConfig
 from toolglot.server.errors import TOO_LONG, ApiError
+from toolglot.server.extension import Relaxed
 from toolglot.server.metrics import Metrics
 from toolglot.server.notes import NOTHING, notes
 from toolglot.server.plain import PlainText
-from toolglot.server.protocol import Relaxed
 from toolglot.server.response_format import ResponseFormat
 from toolglot.server.stops import StopStrings
 from toolglot.server.strict import Held, hold, recommended_level

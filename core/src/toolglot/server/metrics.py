@@ -8,8 +8,8 @@ from typing import get_args
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, generate_latest
 
 from toolglot.events import Outcome, Repair
+from toolglot.server.extension import Extension, Relaxed
 from toolglot.server.notes import not_enforced
-from toolglot.server.protocol import Extension, Relaxed
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """The media type of :meth:`Metrics.exposition`."""

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import time
+from typing import Literal
+
+from msgspec import Struct
 
 from toolglot.engine.protocol import ModelInfo
 from toolglot.server.config import ServerConfig
 from toolglot.server.errors import ApiError
-from toolglot.server.protocol import ModelCard, ModelList
+
+
+class ModelCard(Struct, frozen=True):
+    """A served model."""
+
+    id: str
+    created: int
+    root: str
+    max_model_len: int
+    object: Literal["model"] = "model"
+    owned_by: str = "toolglot"
+
+
+class ModelList(Struct, frozen=True):
+    """The body of ``GET /v1/models``."""
+
+    data: tuple[ModelCard, ...]
+    object: Literal["list"] = "list"
 
 
 class ServedModels:

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from toolglot.events import Call
 from toolglot.requests import Named, Request
-from toolglot.server.protocol import CallNote, Extension, NotEnforced, Relaxed
+from toolglot.server.extension import CallNote, Extension, NotEnforced, Relaxed
 from toolglot.validation import Validator
 
 NOTHING = Extension(())

@@ -7,13 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolglot.errors import GrammarError, RequestError
+from toolglot.errors import GrammarError
 from toolglot.schemas import Normalised, normalise
-from toolglot.server.protocol import ResponseFormatSpec
 
 SCHEMA = "response_format.json_schema.schema"
 """The field that holds the schema."""
-_ANY_OBJECT = {"type": "object"}
+ANY_OBJECT = {"type": "object"}
 
 
 class ResponseFormat(Struct, frozen=True):
@@ -39,20 +38,3 @@ class ResponseFormat(Struct, frozen=True):
             message = f"`response_format` is strict, and {first.path} cannot be enforced: {first.reason}"
             raise GrammarError(message, param=SCHEMA)
         return found
-
-
-def read_response_format(spec: ResponseFormatSpec | None) -> ResponseFormat | None:
-    """What the content is to be; None: free text.
-
-    Raises:
-        RequestError: the type is ``json_schema``, and there is none.
-    """
-    if spec is None or spec.type == "text":
-        return None
-    if spec.type == "json_object":
-        return ResponseFormat("json_object", _ANY_OBJECT)
-    if spec.json_schema is None:
-        message = '`response_format` of type "json_schema" needs a `json_schema` with `name` and `schema`'
-        raise RequestError(message, param="response_format.json_schema")
-    asked = spec.json_schema
-    return ResponseFormat(asked.name, True if asked.schema is None else asked.schema, bool(asked.strict))

@@ -12,8 +12,8 @@ from toolglot.errors import GrammarError
 from toolglot.parser import Parser
 from toolglot.requests import Named, Request, StrictLevel, Tool
 from toolglot.schemas import Finding, normalise
+from toolglot.server.extension import Relaxed
 from toolglot.server.plain import PlainText
-from toolglot.server.protocol import Relaxed
 from toolglot.server.response_format import ResponseFormat
 from toolglot.structural_tag import StructuralTag
 

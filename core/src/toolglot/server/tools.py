@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolglot.errors import RequestError
-from toolglot.requests import Named, Tool, ToolChoice, tool_choice
+from toolglot.requests import Named, Tool, ToolChoice
 from toolglot.schemas.type_names import type_names
 from toolglot.server.config import ServerConfig
-from toolglot.server.protocol import ToolSpec
 
 _NAME = re.compile(r"[\w.:/-]{1,128}")
 
@@ -21,32 +20,41 @@ NO_PARSER = (
 NO_AUTO = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
 
 
-def read_tools(specs: Sequence[ToolSpec] | None) -> tuple[Tool, ...]:
-    """The tools that a request offers.
+def checked_tools(tools: Sequence[Tool], name_at: str) -> tuple[Tool, ...]:
+    """The tools that a request offers; ``name_at`` is where each one's name is, with ``{}`` for its number.
 
     Raises:
-        RequestError: the list is empty, a tool is no function, or a name is bad or given twice.
+        RequestError: the list is empty, or two have one name.
     """
-    if specs is None:
-        return ()
-    if not specs:
+    if not tools:
         raise RequestError("`tools` must not be empty; leave it out to offer no tools", param="tools")
-    tools = tuple(_tool(spec, f"tools[{number}]") for number, spec in enumerate(specs))
-    _refuse_duplicates(tools)
-    return tools
+    seen: set[str] = set()
+    for number, tool in enumerate(tools):
+        if tool.name in seen:
+            raise RequestError(f"two tools are named {tool.name!r}", param=name_at.format(number))
+        seen.add(tool.name)
+    return tuple(tools)
 
 
-def read_choice(value: Any, tools: Sequence[Tool]) -> ToolChoice:
-    """The ``tool_choice`` of a request that offers ``tools``; null means ``auto``.
+def function_tool(tool: Tool, *, name_at: str, schema_at: str) -> Tool:
+    """The tool, whose name and schema are at these fields of the request.
 
     Raises:
-        RequestError: it is none that is served, or asks for a call of a tool that is not offered.
+        RequestError: the name is none for a tool, or the schema none of a function's arguments.
     """
-    if value is None:
-        return "auto"
-    if isinstance(value, Mapping) and value.get("type", "function") != "function":
-        raise RequestError('only `tool_choice` of type "function" can be served', param="tool_choice.type")
-    choice = tool_choice(value)
+    if not _NAME.fullmatch(tool.name):
+        message = f"{tool.name[:128]!r} is no name for a tool: use 1 to 128 letters, digits, and any of _ - . : /"
+        raise RequestError(message, param=name_at)
+    _refuse_odd_schema(tool.parameters or {}, schema_at)
+    return tool
+
+
+def checked_choice(choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
+    """The ``tool_choice`` of a request that offers ``tools``.
+
+    Raises:
+        RequestError: it asks for a call of a tool that is not offered.
+    """
     if choice in ("auto", "none"):
         return choice
     if not tools:
@@ -70,19 +78,6 @@ def check_served(tools: Sequence[Tool], choice: ToolChoice, config: ServerConfig
         raise RequestError(NO_AUTO, param="tool_choice")
 
 
-def _tool(spec: ToolSpec, at: str) -> Tool:
-    if spec.type != "function":
-        raise RequestError(f'tools of type {spec.type!r} cannot be served; use "function"', param=f"{at}.type")
-    function = spec.function
-    if function is None:
-        raise RequestError(f"a tool needs a `function` at `{at}`", param=f"{at}.function")
-    if not _NAME.fullmatch(function.name):
-        message = f"{function.name[:128]!r} is no name for a tool: use 1 to 128 letters, digits, and any of _ - . : /"
-        raise RequestError(message, param=f"{at}.function.name")
-    _refuse_odd_schema(function.parameters or {}, f"{at}.function.parameters")
-    return Tool(function.name, function.description, function.parameters, function.strict)
-
-
 def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
     """Arguments are an object, and a schema is all there is to know of them: nothing that it refers to is fetched."""
     if "type" in schema and "object" not in type_names(schema["type"]):
@@ -98,11 +93,3 @@ def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
             left += value.values()
         elif isinstance(value, list):
             left += value
-
-
-def _refuse_duplicates(tools: Sequence[Tool]) -> None:
-    seen: set[str] = set()
-    for number, tool in enumerate(tools):
-        if tool.name in seen:
-            raise RequestError(f"two tools are named {tool.name!r}", param=f"tools[{number}].function.name")
-        seen.add(tool.name)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from toolglot.events import Outcome, Repair
+from toolglot.server.extension import Extension
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls"]
 
@@ -123,46 +123,6 @@ class Usage(Struct, frozen=True):
     total_tokens: int
 
 
-class CallNote(Struct, frozen=True):
-    """How one call ended."""
-
-    outcome: Outcome
-    repairs: tuple[Repair, ...]
-    validated: bool | UnsetType = UNSET
-    """False when the call seems well, but could not be checked, as no validator takes its tool's schema."""
-
-
-class Relaxed(Struct, frozen=True):
-    """A keyword that the reply was not held to: ``path`` is its JSON pointer in the schema of the tool, or of the
-    response format, that is named.
-    """
-
-    path: str
-    keyword: str
-    reason: str
-    tool: str | UnsetType = UNSET
-    response_format: str | UnsetType = UNSET
-
-
-NotEnforced: TypeAlias = Literal["not_enforced"] | UnsetType
-"""Something that was asked for, and that no grammar held the model to."""
-
-
-class Extension(Struct, frozen=True):
-    """The choice-level member ``toolglot``, on a reply that has calls or was not held to all that was asked for."""
-
-    calls: tuple[CallNote, ...]
-    parallel_tool_calls: NotEnforced = UNSET
-    """Set when ``parallel_tool_calls`` was false, and the model made several calls."""
-    tool_choice: NotEnforced = UNSET
-    """Set when a call was demanded, and the model made none."""
-    strict: NotEnforced = UNSET
-    """Set when calls were to be held to a grammar (by ``strict``, ``tool_choice`` or the server's level)."""
-    response_format: NotEnforced = UNSET
-    """Set when the content was to be JSON."""
-    relaxed: tuple[Relaxed, ...] | UnsetType = UNSET
-
-
 class FunctionCall(Struct, frozen=True):
     """Name and arguments of a whole call."""
 
@@ -255,21 +215,3 @@ class Chunk(Struct, frozen=True):
     choices: tuple[ChunkChoice, ...]
     usage: Usage | UnsetType | None = UNSET
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
-
-
-class ModelCard(Struct, frozen=True):
-    """A served model."""
-
-    id: str
-    created: int
-    root: str
-    max_model_len: int
-    object: Literal["model"] = "model"
-    owned_by: str = "toolglot"
-
-
-class ModelList(Struct, frozen=True):
-    """The body of ``GET /v1/models``."""
-
-    data: tuple[ModelCard, ...]
-    object: Literal["list"] = "list"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from toolglot.events import Call, Message
+from toolglot.server.chat.protocol import ChatCompletion, Choice, FunctionCall, ReplyMessage, ToolCall
+from toolglot.server.chat.reply import Reply, finish_reason, usage
 from toolglot.server.generation import Generation
-from toolglot.server.protocol import ChatCompletion, Choice, FunctionCall, ReplyMessage, ToolCall
-from toolglot.server.reply import Reply, finish_reason, usage
 
 
 def completion(reply: Reply, message: Message, generation: Generation) -> ChatCompletion:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import UNSET, Struct, UnsetType
 
 from toolglot.events import Finish
+from toolglot.server.chat.protocol import FinishReason, Usage
+from toolglot.server.extension import Extension
 from toolglot.server.generation import Generation
 from toolglot.server.notes import NOTHING
-from toolglot.server.protocol import Extension, FinishReason, Usage
 
 
 class Reply(Struct, frozen=True):

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct
 
 from toolglot.events import ArgumentsDelta, CallStart, ContentDelta, Event, ReasoningDelta
+from toolglot.server.chat.protocol import Chunk, ChunkChoice, FunctionDelta, ReplyDelta, ToolCallDelta
+from toolglot.server.chat.reply import Reply, finish_reason, usage
 from toolglot.server.encoding import encode_json
 from toolglot.server.generation import Generation
-from toolglot.server.protocol import Chunk, ChunkChoice, FunctionDelta, ReplyDelta, ToolCallDelta
-from toolglot.server.reply import Reply, finish_reason, usage
 
 DONE = b"data: [DONE]\n\n"
 
