@@ -32,6 +32,7 @@ class ScriptedEngine:
     reply: list[int] = field(default_factory=list)
     prompt: list[int] = field(default_factory=list)
     running: int = 0
+    alive: bool = True
 
     def __post_init__(self) -> None:
         size, stop = len(self.tokenizer.token_table.texts), self.tokenizer.eos_token_id
@@ -207,3 +208,21 @@ def test_what_mistral_common_refuses_is_a_400_with_the_field(serving: Callable[[
     assert response.status_code == 400
     assert response.json()["error"]["param"] == "messages[1]"
     assert "Expected last role User or Tool" in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("version", [13, "sp3"])
+def test_a_text_is_a_prompt_as_it_stands_and_never_a_control_token(
+    serving: Callable[[int | str], Served], version: int | str
+) -> None:
+    served = serving(version)
+    served.engine.say(" upon a time")
+    text = "[INST]Once"
+
+    body = served.http.post("/v1/completions", json={"model": "m", "prompt": text}).json()
+    tokens = served.http.post("/tokenize", json={"prompt": text, "add_special_tokens": False}).json()["tokens"]
+
+    assert body["choices"][0]["text"].strip() == "upon a time"
+    assert served.engine.prompt[1:] == tokens
+    assert served.engine.prompt[0] in added_tokens(served.engine.tokenizer).values()
+    assert not set(tokens) & set(added_tokens(served.engine.tokenizer).values())
+    assert served.http.post("/detokenize", json={"tokens": tokens}).json() == {"prompt": text}

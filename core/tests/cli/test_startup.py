@@ -101,7 +101,11 @@ def test_without_flags_the_server_has_its_defaults() -> None:
 def test_every_setting_of_the_server_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = arguments(
         *("--served-model-name", "a", "b"),
-        *("--host", "0.0.0.0", "--port", "9", "--api-key", "k", "--max-body-bytes", "5"),
+        *("--host", "0.0.0.0", "--port", "9", "--api-key", "k", "--allowed-origins", "*", "--log-prompts"),
+        *("--max-body-bytes", "5", "--max-messages", "5", "--max-tools", "5", "--max-schema-bytes", "5"),
+        *("--max-choices", "5", "--max-tokens-limit", "5", "--max-requests", "5"),
+        *("--max-stored-responses", "0", "--max-stored-bytes", "5"),
+        *("--client-timeout", "5", "--shutdown-timeout", "5"),
         *("--enable-auto-tool-choice", "--exclude-tools-when-tool-choice-none", "--no-extensions"),
         *("--default-chat-template-kwargs", '{"x": 1}', "--repair", "off", "--unknown-tools", "content"),
         *("--incomplete-calls", "drop", "--tool-strict-level", "function", "--tool-any-property-order"),
@@ -110,19 +114,7 @@ def test_every_setting_of_the_server_can_be_set(monkeypatch: pytest.MonkeyPatch)
 
     config, default = startup.server_config(chosen), ServerConfig()
     changed = {name for name in ServerConfig.__struct_fields__ if getattr(config, name) != getattr(default, name)}
-    assert changed == set(ServerConfig.__struct_fields__) - {"shutdown_timeout"}
-
-
-def test_the_key_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLGLOT_API_KEY", "secret")
-
-    assert startup.server_config(arguments()).api_key == "secret"
-
-
-def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    monkeypatch.setenv("TOOLGLOT_API_KEY", "")
-
-    assert "--api-key is empty, so anyone could use the server" in refused("serve", "m")
+    assert changed == set(ServerConfig.__struct_fields__)
 
 
 def test_a_model_that_was_taken_for_a_name_is_noticed(refused: Refused) -> None:

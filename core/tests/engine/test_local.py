@@ -356,3 +356,56 @@ async def test_bfloat16_runs_on_the_cpu_too(checkpoint: Path, serve, collect):
 
     assert engine.info.facts["dtype"] == "bfloat16"
     assert len((await collect(engine, [1, 2], 5))[0]) == 5
+
+
+async def told(engine: LocalEngine, **fields: Any) -> list[Any]:
+    sampling = SamplingParams(**{"max_tokens": 12, "temperature": 0, **fields})
+    return [delta async for delta in engine.submit([1, 2, 3], sampling, fields.pop("constraint", None))]
+
+
+async def test_probabilities_come_with_each_token_and_do_not_depend_on_the_temperature(checkpoint, serve):
+    engine = await serve(checkpoint)
+    deltas = await told(engine, logprobs=3)
+    hot = await told(engine, logprobs=3, temperature=1.5, max_tokens=1, seed=1)
+
+    for delta in deltas:
+        (logprobs,) = delta.logprobs
+        assert logprobs.top[0] == (delta.token_ids[0], logprobs.logprob)
+        assert len(logprobs.top) == 3
+    assert hot[0].logprobs[0].top == deltas[0].logprobs[0].top
+    assert all(delta.logprobs == () for delta in await told(engine))
+
+
+async def test_a_bias_and_a_penalty_change_the_choice_and_not_the_probabilities(checkpoint, serve):
+    engine = await serve(checkpoint)
+    plain = await told(engine, logprobs=1, max_tokens=1)
+    biased = await told(engine, logprobs=1, max_tokens=4, logit_bias={7: 100})
+    varied = await told(engine, max_tokens=40, presence_penalty=2, frequency_penalty=2, repetition_penalty=50)
+
+    assert [delta.token_ids for delta in biased] == [(7,)] * 4
+    assert biased[0].logprobs[0].top == plain[0].logprobs[0].top
+    assert len({delta.token_ids for delta in varied}) == 40
+
+
+async def test_a_grammar_wins_over_a_bias(checkpoint, serve, collect):
+    engine = await serve(checkpoint)
+    steps = Steps({4, 5}, {6}, {8, 9})
+    tokens, _ = await collect(engine, [1, 2], 3, steps, logit_bias={7: 100, 5: 50, 9: 50}, min_tokens=3)
+
+    assert tokens == [5, 6, 9]
+
+
+async def test_the_client_can_name_stop_tokens(checkpoint, serve, collect):
+    engine = await serve(checkpoint)
+    tokens, _ = await collect(engine, [1, 2, 3], 12)
+    stop = next(token for token in tokens if tokens.index(token) >= 2)
+    at = tokens.index(stop)
+
+    for fields in ({}, {"ignore_eos": True}):
+        deltas = await told(engine, stop_token_ids=frozenset({stop}), **fields)
+        assert [token for delta in deltas for token in delta.token_ids] == tokens[:at]
+        assert (deltas[-1].finish, deltas[-1].stop_token) == ("stop", stop)
+    held, _ = await collect(engine, [1, 2, 3], 12, stop_token_ids=frozenset({stop}), min_tokens=12)
+    assert held[:at] == tokens[:at]
+    assert len(held) == 12
+    assert stop not in held[:11]

@@ -19,11 +19,13 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import toolglot
-from toolglot.engine.protocol import ModelInfo, SamplingParams, TokenDelta
+from toolglot.engine.protocol import ModelInfo, SamplingParams, TokenDelta, TokenLogprobs
 from toolglot.errors import EngineError, QueueFullError
 from toolglot.grammar import CompiledTag, Compiler
 from toolglot.prompts import PromptRenderer
 from toolglot.server import ServerConfig, create_app
+from toolglot.server.life import Life
+from toolglot.server.running import uvicorn_config
 from toolglot.structural_tag import StructuralTag
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|note|>")
@@ -81,6 +83,7 @@ class ScriptedEngine:
     constraints: list[CompiledTag | None] = field(default_factory=list)
     full: bool = False
     running: int = 0
+    alive: bool = True
     yielded: int = 0
     started: int = 0
     stopped: int = 0
@@ -130,9 +133,12 @@ class ScriptedEngine:
         self.samplings.append(sampling)
         self.constraints.append(constraint)
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
-        return self._replay(script, sampling.max_tokens, constraint)
+        return self._replay(script, sampling, constraint)
 
-    async def _replay(self, script: Script, room: int, constraint: CompiledTag | None) -> AsyncIterator[TokenDelta]:
+    async def _replay(
+        self, script: Script, sampling: SamplingParams, constraint: CompiledTag | None
+    ) -> AsyncIterator[TokenDelta]:
+        room, count = sampling.max_tokens, sampling.logprobs
         matcher = constraint and constraint.matcher()
         self.running += 1
         try:
@@ -141,10 +147,10 @@ class ScriptedEngine:
                 self._check(matcher, step)
                 self.yielded += 1
                 if len(step) >= room:
-                    yield TokenDelta(step[:room], "length")
+                    yield TokenDelta(step[:room], "length", logprobs=self.logprobs(step[:room], count))
                     return
                 room -= len(step)
-                yield TokenDelta(step)
+                yield TokenDelta(step, logprobs=self.logprobs(step, count))
             await asyncio.sleep(script.delay)
             if script.error is not None:
                 raise script.error
@@ -153,6 +159,15 @@ class ScriptedEngine:
                 yield TokenDelta((), script.finish, script.stop_token)
         finally:
             self.running -= 1
+
+    def logprobs(self, tokens: Sequence[int], count: int | None) -> tuple[TokenLogprobs, ...]:
+        """What a token's probability is said to be, and those of the tokens that follow it in the vocabulary."""
+        if count is None:
+            return ()
+        following = [[(token + step, -0.5 - token / 100 - step) for step in range(count)] for token in tokens]
+        return tuple(
+            TokenLogprobs(-0.5 - token / 100, tuple(top)) for token, top in zip(tokens, following, strict=True)
+        )
 
     def _check(self, matcher: Any, tokens: Sequence[int]) -> None:
         for token in tokens:
@@ -213,6 +228,7 @@ class Served:
     engine: ScriptedEngine
     client: openai.OpenAI
     http: httpx.Client
+    life: Life
 
     def post(self, body: Any = None, **fields: Any) -> httpx.Response:
         """A raw chat request; ``body`` as bytes goes as it is."""
@@ -307,8 +323,8 @@ def serving(tokenizer) -> Iterator[Callable[..., Served]]:
             prompts=PromptRenderer(tokenizer, chat_template=TEMPLATE),
             parser=None if parser is None else toolglot.load_parser(parser, tokenizer=tokenizer),
         )
-        url, stop = _run(app)
-        key = config.api_key or "none"
+        url, stop = _run(app, config)
+        key = config.api_keys[0] if config.api_keys else "none"
         client = openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
         http = httpx.Client(base_url=url, timeout=10, headers={"Authorization": f"Bearer {key}"})
 
@@ -318,7 +334,7 @@ def serving(tokenizer) -> Iterator[Callable[..., Served]]:
             stop()
             assert engine.started == engine.stopped == 1
 
-        return Served(url, engine, client, http), close
+        return Served(url, engine, client, http, app.state.life), close
 
     yield get
     for _, close in running.values():
@@ -330,10 +346,10 @@ def served(serving) -> Served:
     return serving()
 
 
-def _run(app: Any) -> tuple[str, Callable[[], None]]:
+def _run(app: Any, config: ServerConfig) -> tuple[str, Callable[[], None]]:
     listener = socket.socket(proto=socket.IPPROTO_TCP)  # asyncio switches Nagle's algorithm off where it reads this
     listener.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
+    server = uvicorn.Server(uvicorn_config(app, config))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     while not server.started:

@@ -18,6 +18,10 @@ def function(name="f", **fields):
     return {"type": "function", "function": {"name": name, **fields}}
 
 
+def allowed(mode, *names):
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [function(name) for name in names]}}
+
+
 def nested(depth):
     value = {}
     for _ in range(depth):
@@ -93,7 +97,15 @@ def test_a_body_that_is_no_json_object(served, body):
         ({"tools": [function()], "tool_choice": {}}, "tool_choice.function"),
         ({"tools": [function()], "tool_choice": {"type": "function", "function": {}}}, "tool_choice.function.name"),
         ({"tools": [function()], "tool_choice": function("g")}, "tool_choice"),
-        ({"tools": [function()], "tool_choice": {"type": "allowed_tools"}}, "tool_choice.type"),
+        ({"tools": [function()], "tool_choice": {"type": "custom", "custom": {"name": "f"}}}, "tool_choice.type"),
+        ({"tools": [function()], "tool_choice": {"type": "allowed_tools"}}, "tool_choice.allowed_tools"),
+        ({"tools": [function()], "tool_choice": allowed("sometimes", "f")}, "tool_choice.allowed_tools.mode"),
+        ({"tools": [function()], "tool_choice": allowed("auto")}, "tool_choice.allowed_tools.tools"),
+        (
+            {"tools": [function()], "tool_choice": allowed("auto", "f", "g")},
+            "tool_choice.allowed_tools.tools[1].function.name",
+        ),
+        ({"tool_choice": allowed("auto", "f")}, "tool_choice.allowed_tools.tools[0].function.name"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": function("f")}, "tool_choice"),
         ({"parallel_tool_calls": "no"}, "parallel_tool_calls"),
@@ -120,15 +132,28 @@ def test_a_body_that_is_no_json_object(served, body):
         ({"stop": {}}, "stop"),
         ({"chat_template_kwargs": []}, "chat_template_kwargs"),
         ({"reasoning_effort": 1}, "reasoning_effort"),
-        ({"n": 2}, "n"),
+        ({"n": 0}, "n"),
+        ({"n": 17}, "n"),
         ({"n": True}, "n"),
+        ({"best_of": 2}, "best_of"),
         ({"logprobs": 0}, "logprobs"),
-        ({"logprobs": True}, "logprobs"),
-        ({"logprobs": True, "top_logprobs": 3, "stream_options": None}, None),
-        ({"logit_bias": {"1": 2}}, "logit_bias"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
-        ({"frequency_penalty": -1}, "frequency_penalty"),
-        ({"repetition_penalty": 1.1}, "repetition_penalty"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+        ({"logit_bias": {"one": 2}}, None),
+        ({"logit_bias": {"1": 101}}, None),
+        ({"logit_bias": {"99999": 1}}, "logit_bias"),
+        ({"logit_bias": []}, "logit_bias"),
+        ({"presence_penalty": 2.5}, "presence_penalty"),
+        ({"frequency_penalty": -3}, "frequency_penalty"),
+        ({"repetition_penalty": 0}, "repetition_penalty"),
+        ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
+        ({"stop_token_ids": [99999]}, "stop_token_ids"),
+        ({"min_tokens": -1}, "min_tokens"),
+        ({"min_tokens": 3, "max_tokens": 2}, "min_tokens"),
+        ({"return_token_ids": 1}, "return_token_ids"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content[0].type"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages[0].content[0].type"),
+        ({"messages": [{"role": "user", "content": [{"type": "file"}]}]}, "messages[0].content[0].type"),
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"function_call": "auto"}, "function_call"),
         ({"modalities": ["text", "audio"]}, "modalities"),
@@ -152,6 +177,7 @@ def test_stream_options_go_with_a_stream(served):
     "fields",
     [
         {"user": "me", "metadata": {"a": "b"}, "store": True, "service_tier": "auto"},
+        {"safety_identifier": "me", "prompt_cache_key": "a", "verbosity": "low", "prediction": {"type": "content"}},
         {"n": 1, "logprobs": False, "top_logprobs": 0, "logit_bias": {}, "modalities": ["text"]},
         {"presence_penalty": 0, "frequency_penalty": 0.0, "response_format": {"type": "text"}},
         {"n": None, "logprobs": None, "logit_bias": None, "response_format": None, "tools": None, "stop": None},

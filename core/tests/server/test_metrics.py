@@ -1,4 +1,4 @@
-"""``GET /metrics``: Prometheus counters of calls, repairs, and what was not enforced."""
+"""``GET /metrics``: Prometheus counters of calls, repairs, and what was not enforced; requests, tokens and times."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from toolglot.events import Outcome, Repair
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 DAYS = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+HI = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}]}
 PLAN = {"function": {"name": "plan", "parameters": {"type": "object", "properties": {"days": DAYS}}}}
 
 
 def read(served):
-    """The counters, by name and what is not the same for all."""
+    """The counters of calls, by name and what is not the same for all."""
     response = served.http.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
     found = Counter()
     for family in text_string_to_metric_families(response.text):
         for sample in family.samples:
-            if sample.name.endswith("_total"):
-                labels = dict(sample.labels)
+            labels = dict(sample.labels)
+            if sample.name.endswith("_total") and "parser" in labels:
                 assert (labels.pop("model"), labels.pop("parser")) == ("scripted", "hermes")
                 found[sample.name, *labels.values()] = sample.value
     return found
@@ -95,6 +96,64 @@ def test_the_model_is_shown_under_its_first_name(serving):
 
 
 def test_the_key_guards_them(serving):
-    locked = serving(api_key="sesame")
+    locked = serving(api_keys=("sesame", "open"))
     assert locked.http.get("/metrics").status_code == 200
     assert locked.http.get("/metrics", headers={"Authorization": ""}).status_code == 401
+
+
+class TestTraffic:
+    """Values of series, as they grow from the test's beginning on."""
+
+    @pytest.fixture
+    def grown(self, served):
+        def now():
+            text = served.http.get("/metrics").text
+            samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+            labels = ("route", "status", "method")
+            return {
+                (one.name, *(one.labels[name] for name in labels if name in one.labels)): one.value
+                for one in samples
+                if "le" not in one.labels
+            }
+
+        before = Counter(now())
+        return lambda name, *labels: (
+            Counter(now())[(f"toolglot_{name}", *labels)] - before[(f"toolglot_{name}", *labels)]
+        )
+
+    def test_requests_are_counted_by_route_and_status(self, served, grown):
+        served.engine.say("Hi")
+        served.post()
+        served.post(b"{")
+        served.http.get("/v1/models/none/such")
+        served.http.get("/v2/nothing")
+        assert grown("http_requests_total", "/v1/chat/completions", "200", "POST") == 1
+        assert grown("http_requests_total", "/v1/chat/completions", "400", "POST") == 1
+        assert grown("http_requests_total", "/v1/models/{name:path}", "404", "GET") == 1
+        assert grown("http_requests_total", "none", "404", "other") == 1
+        assert grown("http_request_seconds_count", "/v1/chat/completions") == 2
+
+    def test_tokens_and_their_times_are_counted(self, served, grown):
+        served.engine.say("four", delay=0.01)
+        usage = served.post().json()["usage"]
+        assert grown("prompt_tokens_total") == usage["prompt_tokens"] > 0
+        assert grown("completion_tokens_total") == usage["completion_tokens"] == 4
+        assert grown("time_to_first_token_seconds_count") == 1
+        assert 0.01 <= grown("time_to_first_token_seconds_sum") < 1
+        assert grown("inter_token_seconds_count") == 4  # the last is the one that says why it ended
+        assert 0.04 <= grown("inter_token_seconds_sum") < 1
+
+    def test_what_waits_and_what_runs_is_shown_while_it_does(self, served, grown):
+        served.engine.say("x" * 100, delay=0.02)
+        with served.http.stream("POST", "/v1/chat/completions", json={**HI, "stream": True}) as response:
+            lines = response.iter_lines()
+            next(lines)
+            assert (grown("replies_waiting"), grown("replies_running")) == (0, 1)
+        served.wait_idle()
+        assert (grown("replies_waiting"), grown("replies_running")) == (0, 0)
+
+    def test_compiling_is_timed(self, served, weather, grown):
+        served.engine.say(CALL)
+        served.post(tools=[weather], tool_choice="required")
+        assert grown("grammar_compile_seconds_count") == 1
+        assert grown("grammar_compile_seconds_sum") > 0

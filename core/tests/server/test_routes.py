@@ -40,7 +40,7 @@ def test_health_and_version(served):
 class TestKey:
     @pytest.fixture
     def locked(self, serving):
-        return serving(api_key="sesame")
+        return serving(api_keys=("sesame", "open"))
 
     @pytest.mark.parametrize("header", [None, "Bearer wrong", "sesame", "Basic sesame", "Bearer", "Bearer sesame2"])
     @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/version", "/nothing"])
@@ -63,5 +63,43 @@ class TestKey:
         headers = {"Authorization": f"{scheme} sesame"}
         assert locked.http.get("/v1/models", headers=headers).status_code == 200
 
-    def test_health_needs_none(self, locked):
-        assert locked.http.get("/health", headers={"Authorization": ""}).status_code == 200
+    @pytest.mark.parametrize("path", ["/health", "/ready"])
+    def test_health_needs_none(self, locked, path):
+        assert locked.http.get(path, headers={"Authorization": ""}).status_code == 200
+
+    def test_any_of_several_will_do_in_either_header(self, locked):
+        for header in ({"Authorization": "Bearer open"}, {"x-api-key": "sesame"}, {"X-Api-Key": "open"}):
+            headers = {"Authorization": "", **header}
+            assert locked.http.get("/v1/models", headers=headers).status_code == 200
+
+    def test_one_right_header_is_enough(self, locked):
+        headers = {"Authorization": "Bearer nonsense", "x-api-key": "open"}
+        assert locked.http.get("/v1/models", headers=headers).status_code == 200
+
+    @pytest.mark.parametrize("value", ["", "Bearer sesame", "sesameopen", "s\u00e9same"])
+    def test_another_x_api_key_is_refused(self, locked, value):
+        headers = {"Authorization": "", "x-api-key": value.encode("latin-1")}
+        assert locked.http.get("/v1/models", headers=headers).status_code == 401
+
+
+class TestErrorBodies:
+    """Each API's errors are in its own form, whoever finds them: here those that no API itself makes."""
+
+    @pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens", "/v1/messages/nothing"])
+    def test_anthropics_has_anthropics(self, serving, path):
+        locked = serving(api_keys=("sesame", "open"))
+        response = locked.http.post(path, headers={"Authorization": ""}, json={})
+        assert response.status_code == 401
+        body = response.json()
+        assert (body["type"], body["error"]["type"]) == ("error", "authentication_error")
+        assert body["request_id"] == response.headers["request-id"] == response.headers["x-request-id"]
+
+    def test_a_path_that_is_none_and_a_method_that_is_none(self, served):
+        anthropic = served.http.post("/v1/messages/nothing", json={})
+        assert (anthropic.status_code, anthropic.json()["error"]["type"]) == (404, "not_found_error")
+        openai_s = served.http.post("/v1/nothing", json={})
+        assert (openai_s.status_code, openai_s.json()["error"]["type"]) == (404, "invalid_request_error")
+        assert served.http.get("/v1/chat/completions").status_code == 405
+
+    def test_a_name_that_only_begins_alike_is_not_anthropics(self, served):
+        assert "type" not in served.http.post("/v1/messages_of_mine", json={}).json()

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from toolglot.cli import bench, check, new_plugin, parse, parsers, render, schema, serve
 from toolglot.cli.arguments import ArgumentParser, ShowVersion
+from toolglot.cli.config_file import with_config
 from toolglot.errors import ToolglotError
 
 COMMANDS = (serve, parse, render, parsers, schema, check, bench, new_plugin)
@@ -47,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str]) -> int:
     parser = argument_parser()
     arguments, unknown = parser.parse_known_args(argv)
+    if getattr(arguments, "config", None) is not None:
+        arguments, unknown = parser.parse_known_args(with_config(argv, arguments.parser))
     if "run" not in arguments:
         parser.print_help()
         return 0

@@ -63,6 +63,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def not_negative(text: str) -> int:
+    """A whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
 def port(text: str) -> int:
     """A TCP port."""
     if not text.isdecimal() or not 1 <= int(text) <= 65535:

@@ -32,8 +32,6 @@ def require_flags(arguments: Namespace) -> None:
     """Raise UsageError for flags that need another one."""
     import toolglot
 
-    if arguments.api_key == "":
-        raise UsageError("--api-key is empty, so anyone could use the server; give a key, or leave the flag out")
     for name in arguments.served_model_name:
         if arguments.model is None and (name.endswith(".gguf") or Path(name).exists()):
             raise UsageError(f"--served-model-name takes {name} for a name; write the model before the flags")

@@ -11,7 +11,7 @@ _CACHE = "its engine sizes its cache by --max-model-len and --max-num-seqs"
 _DENSE = "its engine runs weights as --dtype says; a GGUF file is converted to dense weights; leave the flag out"
 _ADAPTER = "merge the adapter into the weights, and serve the merged directory"
 _SPECULATION = "its engine decodes without speculation; leave the flag out"
-_LOCAL = "a model is a directory, a GGUF file or a hub name; its tokenizer lies beside the weights; leave the flag out"
+_LOCAL = "a model is a directory, a GGUF file or a hub name; leave the flag out"
 
 FOREIGN_FLAGS: Mapping[str, str] = {
     "--tensor-parallel-size": _ONE_DEVICE,
@@ -36,7 +36,6 @@ FOREIGN_FLAGS: Mapping[str, str] = {
     "--enable-lora": _ADAPTER,
     "--lora-modules": _ADAPTER,
     "--speculative-config": _SPECULATION,
-    "--tokenizer": _LOCAL,
     "--revision": _LOCAL,
     "--trust-remote-code": "code from a checkpoint is never run; use a model that transformers itself supports",
     "--guided-decoding-backend": "the grammar is always XGrammar's; leave the flag out",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
 from typing import Any, get_args
 
-from toolglot.cli import reading
-from toolglot.cli.arguments import json_object, port, positive
+from toolglot.cli import reading, server_flags
+from toolglot.cli.arguments import json_object, positive
 from toolglot.requests import StrictLevel
 
 EPILOG = """\
@@ -15,14 +14,16 @@ examples:
   toolglot serve                      the demo model, with the parser and template that it needs
   toolglot serve ./Qwen3-0.6B --enable-auto-tool-choice --tool-call-parser hermes
   toolglot serve model.gguf --tool-call-parser hermes --chat-template tool_chat_template_hermes
+  toolglot serve --config toolglot.toml --port 9000
+  toolglot serve --engine replay:outputs.jsonl --tool-call-parser hermes      no model: prepared outputs
 """
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "serve",
-        help="serve a model over OpenAI's API",
-        description="Serve a model over OpenAI's API.",
+        help="serve a model over OpenAI's and Anthropic's APIs",
+        description="Serve a model over OpenAI's and Anthropic's APIs.",
         epilog=EPILOG,
     )
     parser.add_argument(
@@ -30,7 +31,7 @@ def add(commands: Any) -> None:
     )
     _add_tool_calling(parser.add_argument_group("tool calling"))
     _add_prompt(parser.add_argument_group("prompt"))
-    _add_server(parser.add_argument_group("server"))
+    server_flags.add(parser)
     _add_engine(parser.add_argument_group("engine"))
     parser.set_defaults(run=run, parser=parser)
 
@@ -102,39 +103,18 @@ def _add_prompt(group: Any) -> None:
     )
 
 
-def _add_server(group: Any) -> None:
-    group.add_argument(
-        "--served-model-name",
-        metavar="NAME",
-        nargs="+",
-        default=[],
-        help="names that requests use (default: the model's)",
-    )
-    group.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    group.add_argument("--port", type=port, default=8000, help="the port to listen on (default: 8000)")
-    group.add_argument(
-        "--api-key",
-        metavar="KEY",
-        default=os.environ.get("TOOLGLOT_API_KEY"),
-        help="ask for it (also TOOLGLOT_API_KEY)",
-    )
-    group.add_argument(
-        "--max-body-bytes",
-        metavar="BYTES",
-        type=positive,
-        default=8 * 1024 * 1024,
-        help="largest request (default: 8 MiB)",
-    )
-    group.add_argument("--no-extensions", action="store_true", help="leave the member `toolglot` out of replies")
-    group.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-        help="how much is logged (default: info)",
-    )
-
-
 def _add_engine(group: Any) -> None:
+    group.add_argument(
+        "--engine",
+        metavar="local|replay:FILE",
+        default="local",
+        help="what writes replies: the model (local), or FILE, which holds prepared ones (default: local)",
+    )
+    group.add_argument(
+        "--tokenizer",
+        metavar="DIR",
+        help="with --engine replay: a checkpoint's directory (default: MODEL's, else one token a byte)",
+    )
     group.add_argument(
         "--max-model-len", metavar="TOKENS", type=positive, help="the longest prompt and reply (default: the model's)"
     )

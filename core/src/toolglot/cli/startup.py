@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from toolglot.cli import checks, reading
+from toolglot.cli import api_keys, checks, reading
 from toolglot.cli.arguments import UsageError
 
 if TYPE_CHECKING:
@@ -28,35 +29,57 @@ AUTO = "auto"
 
 def serve(arguments: Namespace) -> None:
     """Serve until told to stop. Raises UsageError, PluginError or ModelError when that cannot be."""
-    logging.basicConfig(level=arguments.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+    from toolglot.cli import replaying
+
     checks.require_extras()
+    configure_log(arguments)
+    outputs = replaying.outputs_file(arguments)
     require_no_template(arguments, arguments.tokenizer_mode)
-    preset(arguments)
+    if outputs is None:
+        preset(arguments)
     checks.require_flags(arguments)
     checks.enforcement(os.environ)
+    api_keys.api_keys(arguments, os.environ)
     reading.load_plugin_files(arguments.tool_parser_plugin, replace=arguments.replace_parser)
     load_parser(arguments, tokenizer=None)
     checks.require_template(arguments.chat_template)
     checks.require_port(arguments.host, arguments.port)
-    load_and_serve(arguments)
+    if outputs is None:
+        load_and_serve(arguments)
+    else:
+        replaying.load_and_serve(arguments, outputs)
+
+
+def configure_log(arguments: Namespace) -> None:
+    """Log as the flags say."""
+    from toolglot.server import logs
+
+    logs.configure(arguments.log_level, arguments.log_format)
 
 
 def load_and_serve(arguments: Namespace) -> None:
     """Load the model and serve it; the tokenizer's part comes before the weights."""
-    from toolglot import checkpoints, server
+    from toolglot import checkpoints
 
     checkpoint = checkpoints.resolve(arguments.model)
     logger.info("model: %s, in %s", checkpoint.name, checkpoint.path)
     mode = checkpoints.tokenizer_mode(checkpoint.path, arguments.tokenizer_mode)
     require_no_template(arguments, mode)
     tokenizer = checkpoints.load_tokenizer(checkpoint.path, mode)
-    detect_parser(arguments, checkpoint, tokenizer)
+    detect_parser(arguments, checkpoint.path, tokenizer)
     parser = load_parser(arguments, tokenizer=tokenizer)
     prompts = load_prompts(arguments, mode, tokenizer, parser)
     engine = load_engine(arguments, checkpoint, tokenizer)
     log_settings(arguments, mode, parser)
+    run_app(arguments, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
+
+
+def run_app(arguments: Namespace, **served: Any) -> None:
+    """Serve what :func:`toolglot.server.create_app` takes, as the flags say."""
+    from toolglot import server
+
     config = server_config(arguments)
-    server.run(server.create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser), config)
+    server.run(server.create_app(config, **served), config)
 
 
 def preset(arguments: Namespace) -> None:
@@ -104,7 +127,7 @@ def load_prompts(arguments: Namespace, mode: TokenizerMode, tokenizer: Any, pars
     return PromptRenderer(tokenizer, chat_template=template, keep=reasoning_fences(parser))
 
 
-def detect_parser(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) -> None:
+def detect_parser(arguments: Namespace, folder: Path, tokenizer: Any) -> None:
     """Replace ``auto`` by the name of the parser that fits the model. Raises ModelError; UndecidedError."""
     from toolglot import detection
     from toolglot.checkpoints import read_evidence
@@ -112,7 +135,7 @@ def detect_parser(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) 
 
     if arguments.tool_call_parser != AUTO:
         return
-    evidence = read_evidence(checkpoint.path)
+    evidence = read_evidence(folder)
     if arguments.chat_template is not None:
         evidence = replace(evidence, template=find_template(arguments.chat_template, tokenizer))
     found = detection.detect(evidence)
@@ -146,7 +169,8 @@ def server_config(arguments: Namespace) -> ServerConfig:
         served_model_names=tuple(arguments.served_model_name),
         host=arguments.host,
         port=arguments.port,
-        api_key=arguments.api_key,
+        api_keys=api_keys.api_keys(arguments, os.environ),
+        allowed_origins=tuple(arguments.allowed_origins),
         enable_auto_tool_choice=arguments.enable_auto_tool_choice,
         exclude_tools_when_tool_choice_none=arguments.exclude_tools_when_tool_choice_none,
         default_chat_template_kwargs=arguments.default_chat_template_kwargs,
@@ -157,7 +181,18 @@ def server_config(arguments: Namespace) -> ServerConfig:
         enforce_strict_tool_calling=checks.enforcement(os.environ),
         any_property_order=arguments.tool_any_property_order,
         extensions=not arguments.no_extensions,
+        max_choices=arguments.max_choices,
+        max_stored_responses=arguments.max_stored_responses,
+        max_stored_bytes=arguments.max_stored_bytes,
         max_body_bytes=arguments.max_body_bytes,
+        max_messages=arguments.max_messages,
+        max_tools=arguments.max_tools,
+        max_schema_bytes=arguments.max_schema_bytes,
+        max_tokens_limit=arguments.max_tokens_limit,
+        max_requests=arguments.max_requests,
+        client_timeout=arguments.client_timeout,
+        shutdown_timeout=arguments.shutdown_timeout,
+        log_prompts=arguments.log_prompts,
     )
 
 

@@ -157,6 +157,11 @@ class LocalEngine:
         """How many requests hold a slot or wait for one."""
         return 0 if self._loop is None else len(self._loop.live)
 
+    @property
+    def alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._loop is not None and self._loop.alive
+
     def _check(self, prompt: Seq[int], sampling: SamplingParams) -> None:
         if not prompt or sampling.max_tokens < 1:
             raise EngineError("a request needs a prompt and room for at least one token")

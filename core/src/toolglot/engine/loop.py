@@ -8,14 +8,16 @@ from collections import deque
 from collections.abc import Callable
 
 import torch
+from msgspec.structs import replace
 
 from toolglot.engine.attention import BatchStep
 from toolglot.engine.batch import Batch, Piece
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
+from toolglot.engine.logits import LogitsProcessor
 from toolglot.engine.model import Model
-from toolglot.engine.protocol import TokenDelta
-from toolglot.engine.sampler import sample
+from toolglot.engine.protocol import SamplingParams, TokenDelta, TokenLogprobs
+from toolglot.engine.sampler import sample, token_logprobs
 from toolglot.engine.sequence import Outcome, Sequence
 from toolglot.errors import EngineError
 
@@ -122,6 +124,10 @@ class Loop:
         sequence.generator = torch.Generator(self._model.device).manual_seed(sequence.seed)
         if sequence.constraint is not None:
             sequence.matcher = sequence.constraint.matcher()
+        if LogitsProcessor.wanted(sampling := sequence.sampling):
+            sequence.processor = LogitsProcessor(
+                sampling, sequence.tokens, self._stops(sampling), self._model.vocab_size, self._model.device
+            )
 
     def _step(self) -> None:
         pieces = self._schedule()
@@ -150,32 +156,43 @@ class Loop:
         sequence = piece.sequence
         sequence.computed = piece.end
         if sequence.pending == 0:
-            self._guarded(sequence, lambda sequence: self._take(sequence, self._choose(sequence, logits)))
+            self._guarded(sequence, lambda sequence: self._take(sequence, *self._choose(sequence, logits)))
 
-    def _choose(self, sequence: Sequence, logits: torch.Tensor) -> int:
+    def _choose(self, sequence: Sequence, logits: torch.Tensor) -> tuple[int, tuple[TokenLogprobs, ...]]:
         if sequence.matcher is not None:
             sequence.matcher.mask(logits)
-        token = sample(logits, sequence.sampling, sequence.generator)
+        changed = logits if sequence.processor is None else sequence.processor(logits)
+        token = sample(changed, sequence.sampling, sequence.generator)
         if sequence.matcher is not None and not sequence.matcher.accept(token):
             raise EngineError(f"the grammar rejected token {token}, which its own mask allowed")
-        return token
+        if sequence.processor is not None:
+            sequence.processor.accept(token)
+        count = sequence.sampling.logprobs
+        return token, () if count is None else (token_logprobs(logits, token, count),)
 
-    def _take(self, sequence: Sequence, token: int) -> None:
+    def _take(self, sequence: Sequence, token: int, logprobs: tuple[TokenLogprobs, ...]) -> None:
         """Append a token to its sequence, and say what that means."""
         sequence.tokens.append(token)
         sequence.generated += 1
-        if sequence.matcher is not None:  # within a grammar a stop token can also be a marker
-            over = sequence.matcher.finished
-        else:
-            over = token in self._stop_ids and not sequence.sampling.ignore_eos
-        if over and token in self._stop_ids:
-            self._end(sequence, TokenDelta((), "stop", token))
-        elif over:
-            self._end(sequence, TokenDelta((token,), "stop"))
+        delta = TokenDelta((token,), logprobs=logprobs)
+        if self._is_over(sequence, token):
+            stopped = token in self._stops(sequence.sampling)
+            self._end(sequence, TokenDelta((), "stop", token) if stopped else replace(delta, finish="stop"))
         elif sequence.generated == sequence.sampling.max_tokens:
-            self._end(sequence, TokenDelta((token,), "length"))
+            self._end(sequence, replace(delta, finish="length"))
         else:
-            self._outcomes.append((sequence, TokenDelta((token,))))
+            self._outcomes.append((sequence, delta))
+
+    def _is_over(self, sequence: Sequence, token: int) -> bool:
+        sampling = sequence.sampling
+        if token in sampling.stop_token_ids:
+            return True
+        if sequence.matcher is not None:  # within a grammar a stop token can also be a marker
+            return bool(sequence.matcher.finished)
+        return token in self._stop_ids and not sampling.ignore_eos
+
+    def _stops(self, sampling: SamplingParams) -> frozenset[int]:
+        return self._stop_ids | sampling.stop_token_ids
 
     def _guarded(self, sequence: Sequence, work: Callable[[Sequence], None]) -> None:
         """Do ``work`` for a sequence; what goes wrong in it costs this sequence only."""

@@ -22,6 +22,29 @@ class SamplingParams(Struct, frozen=True, kw_only=True):
     min_p: float = 0.0
     seed: int | None = None
     ignore_eos: bool = False
+    presence_penalty: float = 0.0
+    """Taken off the logit of every token that the output already has."""
+    frequency_penalty: float = 0.0
+    """Taken off as often as the output has the token."""
+    repetition_penalty: float = 1.0
+    """Divides positive logits of tokens that prompt or output have, and multiplies negative ones."""
+    logit_bias: Mapping[int, float] = {}
+    """Added to the logits of these tokens. What a grammar forbids stays forbidden."""
+    min_tokens: int = 0
+    """Before so many tokens no stop token is chosen, unless a grammar admits nothing else."""
+    stop_token_ids: frozenset[int] = frozenset()
+    """Tokens that end the output besides the model's own, also where ``ignore_eos`` is set."""
+    logprobs: int | None = None
+    """Of how many of the most probable tokens the log probabilities are told beside the chosen one's; None: of none,
+    nor the chosen one's."""
+
+
+class TokenLogprobs(Struct, frozen=True):
+    """How probable a token was: by the model and within the grammar, before penalties, bias and temperature."""
+
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+    """The most probable tokens (id, log probability), the first being the most probable; none that was forbidden."""
 
 
 class TokenDelta(Struct, frozen=True):
@@ -33,6 +56,8 @@ class TokenDelta(Struct, frozen=True):
     finish: Literal["stop", "length", "abort"] | None = None
     stop_token: int | None = None
     """On the last delta, the stop token that the model wrote, where it wrote one: it can be a marker of the format."""
+    logprobs: tuple[TokenLogprobs, ...] = ()
+    """One for each of ``token_ids``, where they were asked for."""
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -84,3 +109,7 @@ class Engine(Protocol):
     @property
     def running(self) -> int:
         """How many requests hold a slot or wait for one."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is started and can do its work; once False, it stays so until it is started again."""

@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from toolglot.engine.protocol import SamplingParams
+from toolglot.engine.protocol import SamplingParams, TokenLogprobs
 
 _GREEDY: Final = 1e-5
 """Temperatures below this one are 0: dividing by them would overflow."""
@@ -24,6 +24,16 @@ def sample(logits: torch.Tensor, sampling: SamplingParams, generator: torch.Gene
     if sampling.top_k > 0 or sampling.top_p < 1 or sampling.min_p > 0:
         probabilities = probabilities * _kept(probabilities, sampling)
     return int(torch.multinomial(probabilities, 1, generator=generator))
+
+
+def token_logprobs(logits: torch.Tensor, token: int, count: int) -> TokenLogprobs:
+    """How probable ``token`` was in this row [vocab_size], and the ``count`` most probable tokens; fewer if no more are
+    allowed.
+    """
+    logprobs = torch.log_softmax(logits.float(), dim=-1)
+    values, ids = logprobs.topk(min(count, len(logprobs)))
+    top = zip(ids.tolist(), values.tolist(), strict=True)
+    return TokenLogprobs(logprobs[token].item(), tuple(pair for pair in top if pair[1] > -torch.inf))
 
 
 def _kept(probabilities: torch.Tensor, sampling: SamplingParams) -> torch.Tensor:

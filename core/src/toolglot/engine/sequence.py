@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from toolglot.engine.logits import LogitsProcessor
 from toolglot.engine.protocol import SamplingParams, TokenDelta
 from toolglot.errors import EngineError
 
@@ -34,6 +35,7 @@ class Sequence:
     pages: list[int] = field(default_factory=list)
     matcher: Any = None
     generator: torch.Generator | None = None
+    processor: LogitsProcessor | None = None
 
     @property
     def pending(self) -> int:

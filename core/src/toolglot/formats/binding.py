@@ -23,7 +23,7 @@ class Binding:
     """The tokens of a vocabulary that are markers of a format, each with its private code unit."""
 
     def __init__(self, form: WireFormat, tokens: Mapping[str, int], tokenizer: Tokenizer | None = None) -> None:
-        markers = "\n".join(_spellings(form))
+        markers = "\n".join(marker_spellings(form))
         texts = [text for text in tokens if len(text) > 2 and not text.isspace() and text in markers]
         texts.sort(key=len, reverse=True)
         self.units = {text: chr(_FIRST_UNIT + number) for number, text in enumerate(texts)}
@@ -103,7 +103,8 @@ def _cut(text: str, token: str, number: int) -> list[str | int]:
     return pieces[:-1]
 
 
-def _spellings(form: WireFormat) -> set[str]:
+def marker_spellings(form: WireFormat) -> set[str]:
+    """Every spelling of every marker of a format."""
     frames = [frame for calls in form.calls for frame in (calls.call, calls.section) if frame]
     frames += [form.reasoning.fence] if form.reasoning else []
     frames += [form.content] if form.content else []

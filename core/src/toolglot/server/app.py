@@ -1,16 +1,15 @@
-"""The application: routes, middleware, and how it is run."""
+"""The application: routes and middleware."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from typing import Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,88 +17,108 @@ from starlette.routing import Route
 from toolglot.engine.protocol import Engine
 from toolglot.parser import Parser
 from toolglot.prompts import Renderer
-from toolglot.server.auth import BearerAuth
+from toolglot.server.admission import Admission
+from toolglot.server.auth import ApiKeyAuth
 from toolglot.server.chat import ChatCompletions
 from toolglot.server.config import ServerConfig
 from toolglot.server.encoding import encode_json
 from toolglot.server.endpoint import Endpoint
-from toolglot.server.errors import ApiError, api_error, error_response
+from toolglot.server.error_form import error_answer
+from toolglot.server.errors import ApiError, api_error
 from toolglot.server.generation import Generator
-from toolglot.server.metrics import CONTENT_TYPE
+from toolglot.server.life import Life
+from toolglot.server.messages.api import Messages
 from toolglot.server.models import ServedModels
+from toolglot.server.observation import Observation
+from toolglot.server.observed_engine import ObservedEngine
+from toolglot.server.responses import responses_routes
 from toolglot.server.service import Service
+from toolglot.server.status import status_routes
+from toolglot.server.text import text_routes
+from toolglot.server.traffic import Traffic
 
 
 def create_app(
     config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None
 ) -> Starlette:
-    """The application that serves ``engine``. It starts the engine when it starts, and stops it when it stops."""
-    generator = Generator(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
+    """The application that serves ``engine``. It starts the engine when it starts, and stops it when it stops.
+
+    Its ``state.life`` says how far it is; who runs it sets ``draining`` before the end.
+    """
+    traffic, life = Traffic((*config.served_model_names, engine.info.name)[0]), Life()
+    observed = ObservedEngine(engine, traffic)
+    generator = Generator(config, engine=observed, tokenizer=tokenizer, prompts=prompts, parser=parser)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await engine.start()
+        life.started = True
         try:
             yield
         finally:
+            life.started = False
             await engine.stop()
             generator.close()
 
-    return Starlette(
-        routes=_routes(config, generator),
-        middleware=[] if config.api_key is None else [Middleware(BearerAuth, key=config.api_key)],
+    def exposition() -> bytes:
+        return generator.metrics.exposition() + traffic.exposition()
+
+    app = Starlette(
+        routes=[*_routes(config, generator), *status_routes(engine, life, exposition)],
+        middleware=_middleware(config, life, traffic),
         exception_handlers={HTTPException: _on_error, ApiError: _on_error, Exception: _on_error},
         lifespan=lifespan,
     )
-
-
-def run(app: Starlette, config: ServerConfig) -> None:
-    """Serve until the process is told to stop; running replies then have ``shutdown_timeout`` seconds to end.
-
-    What uvicorn logs goes to the handlers of the root logger.
-    """
-    uvicorn.run(
-        app,
-        host=config.host,
-        port=config.port,
-        log_config=None,
-        timeout_graceful_shutdown=config.shutdown_timeout,
-    )
+    app.state.life = life
+    return app
 
 
 def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
     models = ServedModels(config, generator.info)
-    chat = ChatCompletions(Service(config, models, generator))
+    service = Service(config, models, generator)
+    chat = ChatCompletions(service)
+    messages = Messages(service)
 
     async def list_models(_: HttpRequest) -> Response:
         return _json(models.list())
-
-    async def show_metrics(_: HttpRequest) -> Response:
-        return Response(generator.metrics.exposition(), media_type=CONTENT_TYPE)
 
     async def show_model(request: HttpRequest) -> Response:
         return _json(models.check(request.path_params["name"]))
 
     return [
         Route("/v1/chat/completions", Endpoint(chat.answer, max_body_bytes=config.max_body_bytes), methods=["POST"]),
+        Route("/v1/messages", Endpoint(messages.create, max_body_bytes=config.max_body_bytes), methods=["POST"]),
+        Route(
+            "/v1/messages/count_tokens",
+            Endpoint(messages.count_tokens, max_body_bytes=config.max_body_bytes),
+            methods=["POST"],
+        ),
+        *responses_routes(service),
+        *text_routes(service),
         Route("/v1/models", list_models),
         Route("/v1/models/{name:path}", show_model),
-        Route("/health", _health),
-        Route("/metrics", show_metrics),
-        Route("/version", _version),
     ]
 
 
-async def _health(_: HttpRequest) -> Response:
-    return _json({"status": "ok"})
+def _middleware(config: ServerConfig, life: Life, traffic: Traffic) -> list[Middleware]:
+    """The first is the outermost. A browser asks whether it may ask without a key, so CORS comes before keys."""
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=config.allowed_origins,
+        allow_methods=("GET", "POST", "DELETE"),
+        allow_headers=("*",),
+        expose_headers=("X-Request-Id", "Retry-After"),
+    )
+    return [
+        Middleware(Observation, traffic=traffic, log_prompts=config.log_prompts),
+        *([cors] if config.allowed_origins else []),
+        *([Middleware(ApiKeyAuth, keys=config.api_keys)] if config.api_keys else []),
+        Middleware(Admission, life=life, max_requests=config.max_requests, body_seconds=config.client_timeout),
+    ]
 
 
-async def _version(_: HttpRequest) -> Response:
-    return _json({"version": version("toolglot")})
-
-
-async def _on_error(_: HttpRequest, error: Exception) -> Response:
-    return error_response(api_error(error))
+async def _on_error(request: HttpRequest, error: Exception) -> Response:
+    return error_answer(api_error(error), request.url.path)
 
 
 def _json(value: Any) -> Response:

@@ -24,18 +24,35 @@ class Sampling(Struct, frozen=True, kw_only=True):
     min_p: float | None = None
     seed: int | None = None
     ignore_eos: bool = False
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    """By token id."""
+    min_tokens: int | None = None
+    stop_token_ids: tuple[int, ...] = ()
+    logprobs: int | None = None
+    """How many of the most probable tokens are told at each place, beside the chosen one; None: no probabilities."""
+    prompt_param: str = "messages"
+    """The field that the prompt is made of."""
 
 
 class Ask(Struct, frozen=True, kw_only=True):
     """One request for replies. ``messages`` are as :func:`toolglot.prompts.read_messages` returns them."""
 
     model: str
+    n: int = 1
+    """How many replies; see :meth:`~toolglot.server.service.Service.generations`."""
     messages: tuple[Mapping[str, Any], ...]
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice = "auto"
+    allowed_tools: tuple[str, ...] | None = None
+    """The tools that this reply may call; the prompt shows the others all the same. None: it may call all."""
     parallel_tool_calls: bool = True
     response_format: ResponseFormat | None = None
     stops: tuple[str, ...] = ()
+    include_stop: bool = False
+    """Whether a stop string that ends the content is itself part of it."""
     sampling: Sampling = Sampling()
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     skip_special_tokens: bool = True

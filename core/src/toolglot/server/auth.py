@@ -1,35 +1,42 @@
-"""The bearer token."""
+"""API keys."""
 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolglot.server.errors import ApiError, error_response
+from toolglot.server.error_form import error_answer
+from toolglot.server.errors import ApiError
 
-OPEN_PATHS = frozenset({"/health"})
+OPEN_PATHS = frozenset({"/health", "/ready"})
 
 
-class BearerAuth:
-    """ASGI middleware: asks for the key on every route but the open ones."""
+class ApiKeyAuth:
+    """ASGI middleware: asks for one of the keys on every route but the open ones.
 
-    def __init__(self, app: ASGIApp, key: str) -> None:
+    A key comes as ``Authorization: Bearer KEY``, as OpenAI's clients send it, or as ``x-api-key: KEY``, as Anthropic's
+    do. Which key is right, and how much of a wrong one, cannot be told from the time that the answer takes.
+    """
+
+    def __init__(self, app: ASGIApp, keys: Iterable[str]) -> None:
         self._app = app
-        self._key = key.encode()
+        self._keys = [key.encode() for key in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._authorized(scope):
             await self._app(scope, receive, send)
         else:
-            await error_response(_unauthorized())(scope, receive, send)
+            await error_answer(_unauthorized(), scope["path"])(scope, receive, send)
 
     def _authorized(self, scope: Scope) -> bool:
-        header: bytes = dict(scope["headers"]).get(b"authorization", b"")
-        scheme, _, token = header.partition(b" ")
-        return hmac.compare_digest(token.strip(), self._key) and scheme.lower() == b"bearer"
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+        given = [headers.get(b"x-api-key", b"").strip(), token.strip() if scheme.lower() == b"bearer" else b""]
+        return any([hmac.compare_digest(one, key) for one in given for key in self._keys])  # noqa: C419  all, always
 
 
 def _unauthorized() -> ApiError:
-    message = "a wrong API key, or none: send it as `Authorization: Bearer KEY`"
+    message = "a wrong API key, or none: send it as `Authorization: Bearer KEY` or as `x-api-key: KEY`"
     return ApiError(401, message, code="invalid_api_key", headers={"WWW-Authenticate": "Bearer"})

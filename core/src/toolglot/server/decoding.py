@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from toolglot.errors import RequestError
+from toolglot.server.encoding import encode_json
 
 T = TypeVar("T")
 
@@ -59,6 +60,21 @@ def convert(value: Any, kind: type[T]) -> T:
         raise _invalid(str(error)) from error
 
 
+def refuse_unserved(value: Mapping[str, Any], harmless: Mapping[str, tuple[Any, ...]]) -> None:
+    """Refuse fields that would change the reply and are not served.
+
+    ``harmless`` has each such field, with the values (besides null) that change nothing.
+
+    Raises:
+        RequestError: the body has one with another value.
+    """
+    for name in value.keys() & harmless.keys():
+        if value[name] is not None and not any(_same(value[name], other) for other in harmless[name]):
+            allowed = " or ".join(encode_json(other).decode() for other in harmless[name])
+            only = f"; leave it out or set it to {allowed}" if allowed else "; leave it out"
+            raise RequestError(f"`{name}` is not supported{only}", param=name)
+
+
 def _invalid(message: str) -> RequestError:
     at = _AT.search(message)
     missing = _MISSING.search(message)
@@ -83,3 +99,8 @@ def _is_deeper(value: Any, limit: int) -> bool:
 
 def _children(node: dict[str, Any] | list[Any]) -> Iterable[Any]:
     return node.values() if isinstance(node, dict) else node
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; true is not 1, though Python says so."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)

@@ -10,7 +10,8 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from toolglot.server.errors import ApiError, api_error, error_response
+from toolglot.server.error_form import error_answer
+from toolglot.server.errors import ApiError, api_error
 
 
 class Disconnected(Exception):  # noqa: N818  it is no error: the client has left
@@ -30,7 +31,7 @@ class Endpoint:
         except Disconnected:
             return
         except ApiError as error:
-            await error_response(error)(scope, receive, send)
+            await error_answer(error, scope["path"])(scope, receive, send)
             return
         await _while_connected(receive, self._respond(body, scope, receive, send))
 
@@ -38,7 +39,7 @@ class Endpoint:
         try:
             response = await self._answer(body)
         except Exception as error:  # noqa: BLE001  one request's failure is that request's answer, and nobody else's
-            response = error_response(api_error(error))
+            response = error_answer(api_error(error), scope["path"])
         await response(scope, receive, send)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:

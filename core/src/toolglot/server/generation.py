@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,21 +16,24 @@ from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingPara
 from toolglot.errors import EngineError, GrammarError, QueueFullError
 from toolglot.events import Call, Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
-from toolglot.prompts import Prompt, Renderer
+from toolglot.prompts import Renderer
 from toolglot.requests import Output, Request, StrictLevel
 from toolglot.server.config import ServerConfig
+from toolglot.server.content_tokens import ContentToken, ContentTokens
 from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.extension import Relaxed
 from toolglot.server.metrics import Metrics
 from toolglot.server.notes import NOTHING, notes
 from toolglot.server.plain import PlainText
 from toolglot.server.response_format import ResponseFormat
-from toolglot.server.stops import StopStrings
+from toolglot.server.stops import Stops, StopStrings
 from toolglot.server.strict import Held, hold, recommended_level
 from toolglot.tokens import Detokenizer, Piece
 from toolglot.tokens.table import token_table
 from toolglot.validation import Validator
 from toolglot.vocabulary import special_token_ids
+
+T = TypeVar("T")
 
 _MOST_PREPARING = 256
 """How many requests may wait for their prompt."""
@@ -43,6 +46,8 @@ class Prepared(Struct, frozen=True):
 
     request: Request
     prompt: tuple[int, ...]
+    parser: Parser | PlainText
+    """What reads the reply."""
     relaxed: tuple[Relaxed, ...] = ()
     """What the reply's grammar leaves out, once there is one."""
 
@@ -63,7 +68,9 @@ class Generator:
         self._prompts = prompts
         self._reasons = self.parser.reasons_in(prompts.template)
         self._hidden = special_token_ids(tokenizer) - self.parser.marker_ids
-        self._most_characters = engine.info.max_model_len * max(map(len, token_table(tokenizer).texts))
+        self.token_texts = token_table(tokenizer).texts
+        """The bytes that each token stands for, by id."""
+        self._most_characters = engine.info.max_model_len * max(map(len, self.token_texts))
         self._preparing = 0
         self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
         self._holds = ThreadPoolExecutor(_HOLDING, "toolglot-schemas")
@@ -90,22 +97,52 @@ class Generator:
             ApiError: the conversation is too long for any prompt.
             QueueFullError: many others are being prepared.
         """
-        if _characters(request.messages) > self._most_characters:
-            message = f"the messages are more than the {self.info.max_model_len} tokens that the model can take"
-            raise ApiError(400, message, param="messages", code=TOO_LONG)
-        prompt = await self._render(request := self.parser.adjust(request))
+        self.check_length(request.messages, "messages")
+        request = self.parser.adjust(request)
+        prompt = await self._queued(partial(self._prompts.render, request))
         reasoning = self.parser.prompt_reasoning(prompt.text)
         request = replace(
             request, reasoning_open=reasoning == "open", may_reason=self._reasons and reasoning != "closed"
         )
-        return Prepared(request, prompt.token_ids)
+        return Prepared(request, prompt.token_ids, self.parser)
 
-    async def _render(self, request: Request) -> Prompt:
+    def check_length(self, value: Any, param: str) -> None:
+        """Refuse text that fits into no prompt, before work is done for it.
+
+        Raises:
+            ApiError: so it is (400).
+        """
+        if _characters(value) > self._most_characters:
+            message = f"`{param}` is more than the {self.info.max_model_len} tokens that the model can take"
+            raise ApiError(400, message, param=param, code=TOO_LONG)
+
+    def prepared_text(self, prompt: Sequence[int], skip_special_tokens: bool) -> Prepared:
+        """A prompt of tokens whose reply is plain text."""
+        return Prepared(Request(skip_special_tokens=skip_special_tokens), tuple(prompt), PlainText())
+
+    async def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+        """The tokens of a text that is a prompt as it stands: what spells a special token becomes one.
+
+        Raises:
+            QueueFullError: many others are being prepared.
+        """
+        return await self._queued(partial(self._tokenizer.encode, text, add_special_tokens=add_special_tokens))
+
+    async def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of these tokens, special ones too.
+
+        Raises:
+            QueueFullError: many prompts are being prepared.
+        """
+        return await self._queued(partial(_decoded, Detokenizer(self._tokenizer), token_ids))
+
+    async def _queued(self, work: Callable[[], T]) -> T:
+        """Do what uses the tokenizer, in its thread."""
         if self._preparing >= _MOST_PREPARING:
             raise QueueFullError(retry_after=1)
         self._preparing += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._renders, self._prompts.render, request)
+            return await asyncio.get_running_loop().run_in_executor(self._renders, work)
         finally:
             self._preparing -= 1
 
@@ -113,7 +150,7 @@ class Generator:
         self,
         prepared: Prepared,
         sampling: SamplingParams,
-        stops: Sequence[str] = (),
+        stops: Stops = Stops(),  # noqa: B008  it is frozen
         response_format: ResponseFormat | None = None,
     ) -> Generation:
         """Compile the grammar, where there is one. Nothing runs before the generation is iterated.
@@ -122,7 +159,7 @@ class Generator:
             GrammarError: a schema cannot be enforced, and must be; ``param`` is the field with it.
         """
         try:
-            held = await self._hold(prepared.request, response_format)
+            held = await self._hold(prepared, response_format)
             constraint = None if held.tag is None else await self.engine.compile(held.tag)
         except GrammarError as error:
             self.metrics.refused()
@@ -130,11 +167,13 @@ class Generator:
                 raise
             raise GrammarError(str(error), param="response_format") from error
         self.metrics.relaxed(held.relaxed)
-        return Generation(self, Prepared(held.request, prepared.prompt, held.relaxed), sampling, constraint, stops)
+        prepared = replace(prepared, request=held.request, relaxed=held.relaxed)
+        return Generation(self, prepared, sampling, constraint, stops)
 
-    async def _hold(self, request: Request, response_format: ResponseFormat | None) -> Held:
+    async def _hold(self, prepared: Prepared, response_format: ResponseFormat | None) -> Held:
         """As :func:`hold`, in a thread where schemas are to be read."""
-        work = partial(hold, self.parser, request, response_format, enforce_calls=self._enforce_calls)
+        request = prepared.request
+        work = partial(hold, prepared.parser, request, response_format, enforce_calls=self._enforce_calls)
         if not request.tools and response_format is None:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._holds, work)
@@ -154,7 +193,7 @@ class Generation:
         prepared: Prepared,
         sampling: SamplingParams,
         constraint: Constraint | None,
-        stops: Sequence[str],
+        stops: Stops,
     ) -> None:
         self.request = prepared.request
         self.message = Message()
@@ -164,14 +203,29 @@ class Generation:
         self.prompt_tokens = len(prepared.prompt)
         self.completion_tokens = 0
         """Tokens of the reply so far; a stop token is not counted."""
+        self.prompt_token_ids = prepared.prompt
+        self.token_ids: list[int] = []
+        """The tokens of the reply so far, all that the model wrote: a stop token too, at the end."""
+        self.stop_string: str | None = None
+        """The stop string that ended the reply."""
         self.finish: Finish = "stop"
         self._generator = generator
-        self._prompt = prepared.prompt
-        self._relaxed = prepared.relaxed
+        self._prepared = prepared
         self._sampling = sampling
         self._constraint = constraint
         self._stops = stops
         self._builder = MessageBuilder()
+        self._content = ContentTokens()
+
+    def another(self, sampling: SamplingParams) -> Generation:
+        """One more reply to the same request, under the same grammar."""
+        return Generation(self._generator, self._prepared, sampling, self._constraint, self._stops)
+
+    def content_tokens(self, length: int) -> list[ContentToken]:
+        """The tokens of the next ``length`` characters of content that :meth:`events` gave out, or of all of it after
+        :meth:`read`, where the sampling asks for their probabilities. Each is told once.
+        """
+        return self._content.take(length)
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
         """The events of each step, perhaps none, until a stop string or the end. Closing it cancels the generation.
@@ -192,14 +246,14 @@ class Generation:
         Raises:
             EngineError: generation failed, or the queue is full.
         """
-        if self._stops:  # content must be known while it is generated
+        if self._stops.strings or self._tells_probabilities:  # content must be known while it is generated
             async with aclosing(self.events()) as steps:
                 async for _ in steps:
                     pass
             return self.message
         async with aclosing(self._pieces()) as pieces:
             output = _joined([piece async for piece in pieces])
-        self._conclude(self._generator.parser.read(replace(output, finish=self.finish), self.request))
+        self._conclude(self._prepared.parser.read(replace(output, finish=self.finish), self.request))
         return self.message
 
     def _conclude(self, message: Message) -> None:
@@ -207,28 +261,35 @@ class Generation:
         validator = Validator(self.request.tools)
         calls = tuple(_checked(call, validator) for call in message.tool_calls)
         self.message = replace(message, tool_calls=calls)
-        self.notes = notes(self.request, calls, self._relaxed)
+        self.notes = notes(self.request, calls, self._prepared.relaxed)
         self._generator.metrics.reply(self.notes)
 
     async def _steps(self) -> AsyncGenerator[list[Event], None]:
-        stream = self._generator.parser.start(self.request)
-        stops = StopStrings(self._stops)
+        stream = self._prepared.parser.start(self.request)
+        stops = StopStrings(self._stops.strings, included=self._stops.included)
         async with aclosing(self._pieces()) as pieces:
             async for piece in pieces:
-                yield stops.filter(stream.feed(piece.text, piece.token_ids, piece.marks))
+                yield stops.filter(self._placed(stream.feed(piece.text, piece.token_ids, piece.marks), piece.text))
                 if stops.hit:
-                    self.finish = "stop"
-                    return
-        yield [*stops.filter(stream.finish(self.finish)), *stops.flush()]
+                    break
+        if not stops.hit:
+            yield [*stops.filter(self._placed(stream.finish(self.finish))), *stops.flush()]
         if stops.hit:
-            self.finish = "stop"
+            self.stop_string, self.finish = stops.found, "stop"
+
+    def _placed(self, events: list[Event], text: str = "") -> list[Event]:
+        """The events that this text brought, after it is noted which tokens their content is made of."""
+        if self._tells_probabilities:
+            self._content.feed(text, events)
+        return events
 
     async def _pieces(self) -> AsyncGenerator[Piece, None]:
         detokenizer = self._generator.detokenizer(self.request)
         async with aclosing(self._submit()) as deltas:
             async for delta in deltas:
-                self.completion_tokens += len(delta.token_ids)
-                yield detokenizer.feed((*delta.token_ids, *self._closing(delta)))
+                self._count(delta)
+                for tokens in self._portions(delta):
+                    yield detokenizer.feed(tokens)
                 if delta.finish is not None:
                     self.finish = delta.finish
                     break
@@ -238,17 +299,40 @@ class Generation:
             raise EngineError("the server gave this reply up")
         yield detokenizer.finish()
 
+    def _count(self, delta: TokenDelta) -> None:
+        self.completion_tokens += len(delta.token_ids)
+        self.token_ids += delta.token_ids
+        if delta.stop_token is not None:
+            self.token_ids.append(delta.stop_token)
+
+    def _portions(self, delta: TokenDelta) -> Iterator[tuple[int, ...]]:
+        """The tokens that are read together: one at a time where it matters which text each brought."""
+        if not self._tells_probabilities:
+            yield (*delta.token_ids, *self._closing(delta))
+            return
+        if len(delta.logprobs) != len(delta.token_ids):
+            raise EngineError("the engine tells no probabilities")
+        for token, logprobs in zip(delta.token_ids, delta.logprobs, strict=True):
+            self._content.expect(ContentToken(token, logprobs))
+            yield (token,)
+        if (closing := self._closing(delta)) or not delta.token_ids:
+            yield closing
+
+    @property
+    def _tells_probabilities(self) -> bool:
+        return self._sampling.logprobs is not None
+
     def _closing(self, delta: TokenDelta) -> tuple[int, ...]:
         """A stop token that is also a marker, as harmony's end of a call is. Within a grammar it was delivered before:
         there the output goes on after it.
         """
         token = delta.stop_token
-        if token is None or self.request.constrained or token not in self._generator.parser.marker_ids:
+        if token is None or self.request.constrained or token not in self._prepared.parser.marker_ids:
             return ()
         return (token,)
 
     def _submit(self) -> AsyncGenerator[TokenDelta, None]:
-        return self._generator.engine.submit(self._prompt, self._sampling, self._constraint)
+        return self._generator.engine.submit(self.prompt_token_ids, self._sampling, self._constraint)
 
 
 def _checked(call: Call, validator: Validator) -> Call:
@@ -264,6 +348,10 @@ def _joined(pieces: Sequence[Piece]) -> Output:
         marks += [(length + offset, token) for offset, token in piece.marks]
         length += len(piece.text)
     return Output("".join(piece.text for piece in pieces), tuple(ids), tuple(marks))
+
+
+def _decoded(detokenizer: Detokenizer, token_ids: Sequence[int]) -> str:
+    return detokenizer.feed(token_ids).text + detokenizer.finish().text
 
 
 def _characters(value: Any) -> int:

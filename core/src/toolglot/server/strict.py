@@ -139,5 +139,6 @@ def _must_hold(request: Request, tool: Tool) -> bool:
 
 
 def _refusal(request: Request, tool: Tool, reason: str, field: str = "function.parameters") -> GrammarError:
-    number = [other.name for other in request.tools].index(tool.name)
+    sent = request.prompt_tools or request.tools  # those of the request, of which this reply may be allowed a part
+    number = [other.name for other in sent].index(tool.name)
     return GrammarError(reason, param=f"tools[{number}].{field}")

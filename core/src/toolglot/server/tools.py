@@ -64,6 +64,22 @@ def checked_choice(choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
     return choice
 
 
+def checked_allowed(names: Sequence[str], tools: Sequence[Tool], *, at: str, name_at: str) -> tuple[str, ...]:
+    """The names of the tools that a reply may call, of those that the request offers. ``at`` is where they are, and
+    ``name_at`` where each one is, with ``{}`` for its number.
+
+    Raises:
+        RequestError: there are none, or one is not offered.
+    """
+    if not names:
+        raise RequestError('no tool is allowed; use `tool_choice: "none"` for that', param=at)
+    offered = {tool.name for tool in tools}
+    for number, name in enumerate(names):
+        if name not in offered:
+            raise RequestError(f"{name!r} is allowed, but it is not in `tools`", param=name_at.format(number))
+    return tuple(names)
+
+
 def check_served(tools: Sequence[Tool], choice: ToolChoice, config: ServerConfig, *, has_parser: bool) -> None:
     """Refuse calls that this server cannot read.
 

@@ -66,6 +66,11 @@ class MistralTokenizer:
             strip=("", 0) if tekken else (" ", 1),
         )
 
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """The tokens of a text, behind the beginning of sequence or without it. No text becomes a control token."""
+        ids: list[int] = self._tokens.encode(text, bos=add_special_tokens, eos=False)
+        return ids
+
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """The text of these tokens; what is no UTF-8 becomes U+FFFD."""
         hidden = frozenset(self.added_tokens_decoder if skip_special_tokens else ())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from starlette.responses import Response
 
 from toolglot.server.chat import reading
-from toolglot.server.chat.chunks import DONE, ChunkWriter
+from toolglot.server.chat.chunks import DONE, ChunkWriter, ending
 from toolglot.server.chat.completion import completion
 from toolglot.server.chat.protocol import ChatRequest
 from toolglot.server.chat.reply import Reply
@@ -18,6 +18,7 @@ from toolglot.server.decoding import decoded
 from toolglot.server.encoding import encode_json
 from toolglot.server.errors import ApiError, error_bytes
 from toolglot.server.generation import Generation
+from toolglot.server.merging import gathered, merged
 from toolglot.server.service import Service
 from toolglot.server.sse import EventStream
 
@@ -35,32 +36,38 @@ class ChatCompletions:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
         chat = await decoded(body, reading.read)
-        generation = await self._service.generation(reading.ask(chat))
-        reply = self._reply(chat)
+        reply = self._reply(chat, await self._service.generations(reading.ask(chat)))
         if chat.stream:
-            return await EventStream.open(_stream(reply, generation), _broken)
-        message = await generation.read()
-        return Response(encode_json(completion(reply, message, generation)), media_type="application/json")
+            return await EventStream.open(_stream(reply), _broken)
+        await gathered([generation.read() for generation in reply.generations])
+        return Response(encode_json(completion(reply)), media_type="application/json")
 
-    def _reply(self, chat: ChatRequest) -> Reply:
+    def _reply(self, chat: ChatRequest, generations: Sequence[Generation]) -> Reply:
+        include_usage, continuous_usage = chat.streamed_usage
         return Reply(
             id=f"chatcmpl-{uuid.uuid4().hex}",
             created=int(time.time()),
             model=chat.model,
+            generations=generations,
+            token_texts=self._service.generator.token_texts,
             include_reasoning=chat.include_reasoning is not False,
-            include_usage=bool(chat.stream_options and chat.stream_options.include_usage),
+            include_usage=include_usage,
+            continuous_usage=continuous_usage,
+            include_token_ids=bool(chat.return_token_ids),
+            include_logprobs=bool(chat.logprobs),
             extensions=self._service.config.extensions,
         )
 
 
-async def _stream(reply: Reply, generation: Generation) -> AsyncGenerator[bytes, None]:
-    writer = ChunkWriter(reply)
-    head = writer.opening()
-    async with aclosing(generation.events()) as steps:
-        async for events in steps:
-            yield head + writer.deltas(events)
+async def _stream(reply: Reply) -> AsyncGenerator[bytes, None]:
+    writers = [ChunkWriter(reply, index) for index in range(len(reply.generations))]
+    head = b"".join(writer.opening() for writer in writers)
+    async with aclosing(merged([generation.events() for generation in reply.generations])) as steps:
+        async for index, events in steps:
+            writer = writers[index]
+            yield head + (writer.closing() if events is None else writer.deltas(events))
             head = b""
-    yield head + writer.closing(generation)
+    yield ending(reply)
 
 
 def _broken(error: ApiError) -> bytes:

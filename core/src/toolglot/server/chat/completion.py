@@ -1,4 +1,4 @@
-"""A message as the body of a reply that is not streamed."""
+"""Messages as the body of an answer that is not streamed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from msgspec import UNSET
 
 from toolglot.events import Call, Message
 from toolglot.server.chat.protocol import ChatCompletion, Choice, FunctionCall, ReplyMessage, ToolCall
-from toolglot.server.chat.reply import Reply, finish_reason, usage
+from toolglot.server.chat.reply import Reply
 from toolglot.server.generation import Generation
 
 
-def completion(reply: Reply, message: Message, generation: Generation) -> ChatCompletion:
-    """The whole reply in OpenAI's form."""
-    choice = Choice(
-        _message(message, reply.include_reasoning),
-        finish_reason(generation.finish, len(message.tool_calls)),
+def completion(reply: Reply) -> ChatCompletion:
+    """The whole answer in OpenAI's form; all generations have ended."""
+    choices = tuple(_choice(reply, index, generation) for index, generation in enumerate(reply.generations))
+    return ChatCompletion(reply.id, reply.created, reply.model, choices, reply.usage(), reply.prompt_token_ids)
+
+
+def _choice(reply: Reply, index: int, generation: Generation) -> Choice:
+    return Choice(
+        index,
+        _message(generation.message, reply.include_reasoning),
+        reply.finish_reason(generation),
         reply.extension(generation),
+        reply.logprobs(generation, generation.message.content),
+        reply.token_ids(generation),
     )
-    return ChatCompletion(reply.id, reply.created, reply.model, (choice,), usage(generation))
 
 
 def _message(message: Message, include_reasoning: bool) -> ReplyMessage:

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolglot.server.extension import Extension
+from toolglot.server.sampling_fields import SamplingFields
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls"]
-
-StopString: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
 class FunctionSpec(Struct, frozen=True):
@@ -30,12 +29,6 @@ class ToolSpec(Struct, frozen=True):
     function: FunctionSpec | None = None
 
 
-class StreamOptions(Struct, frozen=True):
-    """``stream_options``."""
-
-    include_usage: bool | None = None
-
-
 class JsonSchemaSpec(Struct, frozen=True):
     """The ``json_schema`` of a response format."""
 
@@ -52,29 +45,33 @@ class ResponseFormatSpec(Struct, frozen=True):
     json_schema: JsonSchemaSpec | None = None
 
 
-class ChatRequest(Struct, frozen=True, kw_only=True):
-    """The body of ``POST /v1/chat/completions``. ``null`` means the same as leaving a field out."""
+class AllowedTools(Struct, frozen=True):
+    """The ``allowed_tools`` of :class:`AllowedToolsChoice`."""
+
+    mode: Literal["auto", "required"]
+    tools: list[ToolSpec]
+
+
+class AllowedToolsChoice(Struct, frozen=True):
+    """A ``tool_choice`` that allows some of the tools."""
+
+    allowed_tools: AllowedTools
+
+
+class ChatRequest(SamplingFields, frozen=True, kw_only=True):
+    """The body of ``POST /v1/chat/completions``."""
 
     model: str
     messages: list[dict[str, Any]]
     tools: list[ToolSpec] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=2**31)] | None = None
-    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
-    stop: StopString | Annotated[list[StopString], Meta(max_length=32)] | None = None
-    ignore_eos: bool | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     reasoning_effort: str | None = None
     include_reasoning: bool | None = None
-    skip_special_tokens: bool | None = None
     response_format: ResponseFormatSpec | None = None
 
 
@@ -87,28 +84,16 @@ HARMLESS_ONLY: Mapping[str, tuple[Any, ...]] = {
     "continue_final_message": (False,),
     "documents": ([],),
     "echo": (False,),
-    "frequency_penalty": (0,),
     "function_call": ("none",),
     "functions": ([],),
     "guided_choice": (),
     "guided_grammar": (),
     "guided_json": (),
     "guided_regex": (),
-    "include_stop_str_in_output": (False,),
     "length_penalty": (1,),
-    "logit_bias": ({},),
-    "logprobs": (False,),
-    "min_tokens": (0,),
     "modalities": (["text"],),
-    "n": (1,),
-    "prediction": (),
-    "presence_penalty": (0,),
     "prompt_logprobs": (),
-    "repetition_penalty": (1,),
-    "return_token_ids": (False,),
-    "stop_token_ids": ([],),
     "structured_outputs": (),
-    "top_logprobs": (0,),
     "use_beam_search": (False,),
     "web_search_options": (),
 }
@@ -121,6 +106,30 @@ class Usage(Struct, frozen=True):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+
+
+class TopLogprob(Struct, frozen=True):
+    """A token that could have stood there. ``bytes`` is exact; ``token`` is the same as text, as far as it is UTF-8."""
+
+    token: str
+    logprob: float
+    bytes: tuple[int, ...]
+
+
+class TokenLogprob(Struct, frozen=True):
+    """A token of the content, with the most probable ones."""
+
+    token: str
+    logprob: float
+    bytes: tuple[int, ...]
+    top_logprobs: tuple[TopLogprob, ...]
+
+
+class Logprobs(Struct, frozen=True):
+    """How probable the tokens of the content were."""
+
+    content: tuple[TokenLogprob, ...]
+    refusal: None = None
 
 
 class FunctionCall(Struct, frozen=True):
@@ -150,23 +159,25 @@ class ReplyMessage(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """The one choice of a whole reply."""
+    """One of the replies to a request."""
 
+    index: int
     message: ReplyMessage
     finish_reason: FinishReason
     toolglot: Extension | UnsetType = UNSET
-    index: int = 0
-    logprobs: None = None
+    logprobs: Logprobs | None = None
+    token_ids: tuple[int, ...] | UnsetType = UNSET
 
 
 class ChatCompletion(Struct, frozen=True):
-    """A whole reply."""
+    """The whole answer to a request."""
 
     id: str
     created: int
     model: str
     choices: tuple[Choice, ...]
     usage: Usage
+    prompt_token_ids: tuple[int, ...] | UnsetType = UNSET
     object: Literal["chat.completion"] = "chat.completion"
 
 
@@ -197,21 +208,23 @@ class ReplyDelta(Struct, frozen=True):
 
 
 class ChunkChoice(Struct, frozen=True):
-    """The one choice of a chunk."""
+    """The one choice of a chunk. ``token_ids`` are those since the last chunk of the same choice."""
 
+    index: int
     delta: ReplyDelta
     finish_reason: FinishReason | None = None
     toolglot: Extension | UnsetType = UNSET
-    index: int = 0
-    logprobs: None = None
+    logprobs: Logprobs | None = None
+    token_ids: tuple[int, ...] | UnsetType = UNSET
 
 
 class Chunk(Struct, frozen=True):
-    """One chunk of a streamed reply. ``usage`` is null until the last chunk, where it was asked for."""
+    """One chunk of a stream. Where ``usage`` was asked for, it is null until the last chunk, or is in every one."""
 
     id: str
     created: int
     model: str
     choices: tuple[ChunkChoice, ...]
     usage: Usage | UnsetType | None = UNSET
+    prompt_token_ids: tuple[int, ...] | UnsetType = UNSET
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"

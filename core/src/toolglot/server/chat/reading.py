@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from toolglot.errors import RequestError
 from toolglot.prompts import read_messages
 from toolglot.requests import Tool, ToolChoice, tool_choice
 from toolglot.server.ask import Ask, Sampling
-from toolglot.server.chat.protocol import HARMLESS_ONLY, ChatRequest, ResponseFormatSpec, ToolSpec
-from toolglot.server.decoding import convert, decode_object
-from toolglot.server.encoding import encode_json
+from toolglot.server.chat.protocol import (
+    HARMLESS_ONLY,
+    AllowedTools,
+    AllowedToolsChoice,
+    ChatRequest,
+    ResponseFormatSpec,
+    ToolSpec,
+)
+from toolglot.server.decoding import convert, decode_object, refuse_unserved
+from toolglot.server.effort import effort_kwargs
 from toolglot.server.response_format import ANY_OBJECT, ResponseFormat
-from toolglot.server.tools import checked_choice, checked_tools, function_tool
+from toolglot.server.tools import checked_allowed, checked_choice, checked_tools, function_tool
 
 
 def read(body: bytes) -> ChatRequest:
@@ -24,9 +33,10 @@ def read(body: bytes) -> ChatRequest:
     """
     value = decode_object(body)
     chat = convert(value, ChatRequest)
-    _refuse_unserved(value, HARMLESS_ONLY)
-    if chat.stream_options is not None and not chat.stream:
-        raise RequestError("`stream_options` goes with `stream: true` only", param="stream_options")
+    refuse_unserved(value, HARMLESS_ONLY)
+    chat.check()
+    if chat.top_logprobs and not chat.logprobs:
+        raise RequestError("`top_logprobs` goes with `logprobs: true` only", param="top_logprobs")
     return chat
 
 
@@ -39,12 +49,15 @@ def ask(chat: ChatRequest) -> Ask:
     tools = read_tools(chat.tools)
     return Ask(
         model=chat.model,
+        n=chat.n or 1,
         messages=read_messages(chat.messages),
         tools=tools,
         tool_choice=read_choice(chat.tool_choice, tools),
+        allowed_tools=read_allowed(chat.tool_choice, tools),
         parallel_tool_calls=chat.parallel_tool_calls is not False,
         response_format=read_response_format(chat.response_format),
-        stops=_stops(chat.stop),
+        stops=chat.stops,
+        include_stop=bool(chat.include_stop_str_in_output),
         sampling=_sampling(chat),
         chat_template_kwargs=_template_kwargs(chat),
         skip_special_tokens=chat.skip_special_tokens is not False,
@@ -70,9 +83,25 @@ def read_choice(value: Any, tools: Sequence[Tool]) -> ToolChoice:
     """
     if value is None:
         return "auto"
-    if isinstance(value, Mapping) and value.get("type", "function") != "function":
-        raise RequestError('only `tool_choice` of type "function" can be served', param="tool_choice.type")
+    if _allows(value):
+        value = _allowed(value).mode
+    elif isinstance(value, Mapping) and value.get("type", "function") != "function":
+        message = f'a `tool_choice` of type {value["type"]!r} cannot be served; use "function" or "allowed_tools"'
+        raise RequestError(message, param="tool_choice.type")
     return checked_choice(tool_choice(value), tools)
+
+
+def read_allowed(value: Any, tools: Sequence[Tool]) -> tuple[str, ...] | None:
+    """The tools that a ``tool_choice`` allows; None: all.
+
+    Raises:
+        RequestError: it allows none, or one that is not offered or no function.
+    """
+    if not _allows(value):
+        return None
+    at = "tool_choice.allowed_tools.tools"
+    names = [_tool(spec, f"{at}[{number}]").name for number, spec in enumerate(_allowed(value).tools)]
+    return checked_allowed(names, tools, at=at, name_at=f"{at}[{{}}].function.name")
 
 
 def read_response_format(spec: ResponseFormatSpec | None) -> ResponseFormat | None:
@@ -92,6 +121,17 @@ def read_response_format(spec: ResponseFormatSpec | None) -> ResponseFormat | No
     return ResponseFormat(asked.name, True if asked.schema is None else asked.schema, bool(asked.strict))
 
 
+def _allows(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("type") == "allowed_tools"
+
+
+def _allowed(value: Any) -> AllowedTools:
+    class Body(Struct):
+        tool_choice: AllowedToolsChoice
+
+    return convert({"tool_choice": value}, Body).tool_choice.allowed_tools
+
+
 def _tool(spec: ToolSpec, at: str) -> Tool:
     if spec.type != "function":
         raise RequestError(f'tools of type {spec.type!r} cannot be served; use "function"', param=f"{at}.type")
@@ -105,37 +145,9 @@ def _tool(spec: ToolSpec, at: str) -> Tool:
 
 def _sampling(chat: ChatRequest) -> Sampling:
     param = "max_tokens" if chat.max_completion_tokens is None else "max_completion_tokens"
-    return Sampling(
-        max_tokens=getattr(chat, param),
-        max_tokens_param=param,
-        temperature=chat.temperature,
-        top_p=chat.top_p,
-        top_k=chat.top_k,
-        min_p=chat.min_p,
-        seed=chat.seed,
-        ignore_eos=bool(chat.ignore_eos),
-    )
-
-
-def _stops(stop: str | list[str] | None) -> tuple[str, ...]:
-    if stop is None:
-        return ()
-    return (stop,) if isinstance(stop, str) else tuple(stop)
+    logprobs = (chat.top_logprobs or 0) if chat.logprobs else None
+    return chat.sampling(getattr(chat, param), max_tokens_param=param, prompt_param="messages", logprobs=logprobs)
 
 
 def _template_kwargs(chat: ChatRequest) -> dict[str, Any]:
-    effort = {} if chat.reasoning_effort is None else {"reasoning_effort": chat.reasoning_effort}
-    return {**effort, **(chat.chat_template_kwargs or {})}
-
-
-def _refuse_unserved(value: Mapping[str, Any], harmless: Mapping[str, tuple[Any, ...]]) -> None:
-    for name in value.keys() & harmless.keys():
-        if value[name] is not None and not any(_same(value[name], other) for other in harmless[name]):
-            allowed = " or ".join(encode_json(other).decode() for other in harmless[name])
-            only = f"; leave it out or set it to {allowed}" if allowed else "; leave it out"
-            raise RequestError(f"`{name}` is not supported{only}", param=name)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; true is not 1, though Python says so."""
-    return value == other and isinstance(value, bool) == isinstance(other, bool)
+    return {**effort_kwargs(chat.reasoning_effort), **(chat.chat_template_kwargs or {})}

@@ -1,0 +1,1 @@
+"""Engines that have no model of their own, behind the engine protocol."""

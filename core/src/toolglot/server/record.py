@@ -1,0 +1,36 @@
+"""What is known of the request that is being answered: for its log line, and for the id of every other."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+_ID = re.compile(rb"[!-~]{1,128}")
+
+
+@dataclass(slots=True)
+class RequestRecord:
+    """One HTTP request."""
+
+    id: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    first_token_seconds: float | None = None
+    """From the first submission to the engine to the first token of any reply."""
+
+
+_current: ContextVar[RequestRecord | None] = ContextVar("toolglot_request", default=None)
+
+
+def begin(given_id: bytes) -> RequestRecord:
+    """Make the record of the request that this task answers; the client's id is kept if it is printable and short."""
+    record = RequestRecord(given_id.decode() if _ID.fullmatch(given_id) else f"req_{uuid.uuid4().hex}")
+    _current.set(record)
+    return record
+
+
+def current() -> RequestRecord | None:
+    """The record of the request that this task works for; None outside of requests."""
+    return _current.get()

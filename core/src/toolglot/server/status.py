@@ -1,0 +1,66 @@
+"""The small routes that say how the server is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from toolglot.engine.protocol import Engine
+from toolglot.server.encoding import encode_json
+from toolglot.server.life import Life
+from toolglot.server.metrics import CONTENT_TYPE
+
+
+class Status(Struct, frozen=True):
+    """The body of ``GET /health`` and ``GET /ready``."""
+
+    status: str
+
+
+class Version(Struct, frozen=True):
+    """The body of ``GET /version``."""
+
+    version: str
+
+
+def status_routes(engine: Engine, life: Life, exposition: Callable[[], bytes]) -> list[Route]:
+    """``/health``: whether the process does its work; ``/ready``: whether it takes on more; and two that just tell."""
+
+    async def health(_: HttpRequest) -> Response:
+        dead = life.started and not engine.alive
+        return _json(Status("the engine has died"), 503) if dead else _json(Status("ok"))
+
+    async def ready(_: HttpRequest) -> Response:
+        reason = _not_ready(engine, life)
+        return _json(Status("ready")) if reason is None else _json(Status(reason), 503)
+
+    async def metrics(_: HttpRequest) -> Response:
+        return Response(exposition(), media_type=CONTENT_TYPE)
+
+    async def show_version(_: HttpRequest) -> Response:
+        return _json(Version(version("toolglot")))
+
+    return [
+        Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
+        Route("/version", show_version),
+    ]
+
+
+def _not_ready(engine: Engine, life: Life) -> str | None:
+    if life.draining:
+        return "stopping"
+    if not life.started:
+        return "starting"
+    return None if engine.alive else "the engine has died"
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(encode_json(value), status, media_type="application/json")

@@ -1,0 +1,70 @@
+"""A Completions body as what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from toolglot.errors import RequestError
+from toolglot.server.ask import Ask
+from toolglot.server.decoding import convert, decode_object, refuse_unserved
+from toolglot.server.text.protocol import HARMLESS_ONLY, CompletionRequest
+
+Prompt: TypeAlias = str | Sequence[int]
+
+_DEFAULT_MAX_TOKENS = 16
+
+
+def read(body: bytes) -> CompletionRequest:
+    """The request in a body.
+
+    Raises:
+        RequestError: it is none, or asks for what is not served.
+    """
+    value = decode_object(body)
+    request = convert(value, CompletionRequest)
+    refuse_unserved(value, HARMLESS_ONLY)
+    request.check()
+    return request
+
+
+def ask(request: CompletionRequest, room: int) -> Ask:
+    """What the request asks for, for one of its prompts, beside which the model has room for so many tokens."""
+    most = max(1, min(_DEFAULT_MAX_TOKENS, room)) if request.max_tokens is None else request.max_tokens
+    return Ask(
+        model=request.model,
+        n=request.n or 1,
+        messages=(),
+        stops=request.stops,
+        include_stop=bool(request.include_stop_str_in_output),
+        sampling=request.sampling(
+            most, max_tokens_param="max_tokens", prompt_param="prompt", logprobs=request.logprobs
+        ),
+        skip_special_tokens=request.skip_special_tokens is not False,
+    )
+
+
+def prompts(request: CompletionRequest) -> list[Prompt]:
+    """The prompts, each a text or tokens.
+
+    Raises:
+        RequestError: there is none, or one is empty, or tokens stand among prompts.
+    """
+    value = request.prompt
+    if isinstance(value, str):
+        return [_full(value, "prompt")]
+    if not value:
+        raise RequestError("`prompt` is empty", param="prompt")
+    tokens = [one for one in value if isinstance(one, int)]
+    if len(tokens) == len(value):
+        return [tokens]
+    found = [_full(one, f"prompt[{at}]") for at, one in enumerate(value) if not isinstance(one, int)]
+    if tokens:
+        raise RequestError("`prompt` mixes tokens with prompts", param="prompt")
+    return found
+
+
+def _full(prompt: Prompt, at: str) -> Prompt:
+    if not prompt:
+        raise RequestError(f"`{at}` is empty", param=at)
+    return prompt
