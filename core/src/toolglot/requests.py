@@ -16,12 +16,14 @@ T = TypeVar("T")
 
 
 class Tool(Struct, frozen=True):
-    """A function that the model may call. ``parameters`` is a JSON Schema; ``strict`` asks for grammar enforcement."""
+    """A function that the model may call. ``parameters`` is a JSON Schema; ``strict`` asks for grammar enforcement:
+    of all of it, or of as much as is possible (``prefer``).
+    """
 
     name: str
     description: str | None = None
     parameters: Mapping[str, Any] | None = None
-    strict: bool | None = None
+    strict: bool | Literal["prefer"] | None = None
 
     @classmethod
     def from_openai(cls, value: Mapping[str, Any] | Tool, at: str = "tools") -> Tool:

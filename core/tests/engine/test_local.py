@@ -281,8 +281,10 @@ async def test_stop_aborts_what_runs_and_leaves_no_thread(endless, serve, collec
     running, waiting = (asyncio.create_task(collect(engine, [n], 900_000)) for n in (1, 2))
     await asyncio.sleep(0)
 
+    assert engine.alive
     await engine.stop()
 
+    assert not engine.alive
     assert [(await task)[1] for task in (running, waiting)] == ["abort", "abort"]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("toolglot-engine")]
     with pytest.raises(EngineError, match="not running"):
@@ -303,7 +305,7 @@ async def test_a_defect_that_ends_the_thread_leaves_nobody_waiting(endless, serv
     monkeypatch.setattr(Loop, "_schedule", defect)
 
     assert [delta async for delta in stream][-1].finish == "abort"
-    await until(lambda: not engine._loop.alive)
+    await until(lambda: not engine.alive)
     with pytest.raises(EngineError, match="not running"):
         engine.submit([1], FOREVER)
 

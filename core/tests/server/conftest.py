@@ -15,6 +15,7 @@ import httpx
 import openai
 import pytest
 import uvicorn
+from starlette.applications import Starlette
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -228,7 +229,11 @@ class Served:
     engine: ScriptedEngine
     client: openai.OpenAI
     http: httpx.Client
-    life: Life
+    app: Starlette
+
+    @property
+    def life(self) -> Life:
+        return self.app.state.life
 
     def post(self, body: Any = None, **fields: Any) -> httpx.Response:
         """A raw chat request; ``body`` as bytes goes as it is."""
@@ -334,7 +339,7 @@ def serving(tokenizer) -> Iterator[Callable[..., Served]]:
             stop()
             assert engine.started == engine.stopped == 1
 
-        return Served(url, engine, client, http, app.state.life), close
+        return Served(url, engine, client, http, app), close
 
     yield get
     for _, close in running.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -25,6 +25,11 @@ class ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
+    @property
+    def flags(self) -> Mapping[str, argparse.Action]:
+        """What each flag, with its dashes, does."""
+        return self._option_string_actions
+
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Say what is wrong with the first argument that no flag takes."""
         flags = [word.partition("=")[0] for word in unknown if word.startswith("-")]
@@ -33,7 +38,7 @@ class ArgumentParser(argparse.ArgumentParser):
         flag = flags[0]
         if flag in FOREIGN_FLAGS:
             raise UsageError(f"{flag} is not a flag of toolglot: {FOREIGN_FLAGS[flag]}")
-        hint = did_you_mean(flag, self._option_string_actions) or f"see {self.prog} --help"
+        hint = did_you_mean(flag, self.flags) or f"see {self.prog} --help"
         raise UsageError(f"unknown flag {flag}; {hint}")
 
 

@@ -30,7 +30,7 @@ def with_config(argv: Sequence[str], parser: ArgumentParser) -> list[str]:
     if path is None:
         return words
     table = _read(path)
-    flags = {flag.removeprefix("--"): action for flag, action in parser._option_string_actions.items()}
+    flags = {flag.removeprefix("--"): action for flag, action in parser.flags.items()}
     for key, value in table.items():
         where = f"{FLAG} {path}: {key!r}"
         if key == MODEL:

@@ -150,11 +150,11 @@ class _Writer:
         normal = Normal(ANY_OBJECT)
         if self._request.enforces(tool):
             found = normalise(tool.parameters)
-            if tool.strict and found.relaxed:
+            if tool.strict is True and found.relaxed:
                 first = found.relaxed[0]
                 raise GrammarError(f"it is strict, and {first.path} cannot be enforced: {first.reason}")
             normal = found.normal
-        any_order = self._request.any_property_order and not tool.strict
+        any_order = self._request.any_property_order and tool.strict is not True
         return Signature(tool.name, normal, Subschema.of_tool(tool), any_order, self._marker)
 
     def _marker(self, marker: str) -> str:

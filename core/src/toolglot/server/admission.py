@@ -28,7 +28,7 @@ class Admission:
         if scope["type"] != "http" or scope["path"] in _ALWAYS:
             await self._app(scope, receive, send)
         elif refusal := self._refusal():
-            await error_answer(refusal, scope["path"])(scope, receive, send)
+            await error_answer(refusal, scope)(scope, receive, send)
         else:
             await self._admit(scope, receive, send)
 

@@ -21,16 +21,18 @@ from toolglot.server.admission import Admission
 from toolglot.server.auth import ApiKeyAuth
 from toolglot.server.chat import ChatCompletions
 from toolglot.server.config import ServerConfig
-from toolglot.server.encoding import encode_json
 from toolglot.server.endpoint import Endpoint
 from toolglot.server.error_form import error_answer
 from toolglot.server.errors import ApiError, api_error
 from toolglot.server.generation import Generator
 from toolglot.server.life import Life
 from toolglot.server.messages.api import Messages
+from toolglot.server.model_routes import model_routes
 from toolglot.server.models import ServedModels
 from toolglot.server.observation import Observation
 from toolglot.server.observed_engine import ObservedEngine
+from toolglot.server.offline import OfflineParse
+from toolglot.server.openapi import openapi_route
 from toolglot.server.responses import responses_routes
 from toolglot.server.service import Service
 from toolglot.server.status import status_routes
@@ -45,7 +47,8 @@ def create_app(
 
     Its ``state.life`` says how far it is; who runs it sets ``draining`` before the end.
     """
-    traffic, life = Traffic((*config.served_model_names, engine.info.name)[0]), Life()
+    names = config.served_model_names or (engine.info.name,)
+    traffic, life = Traffic(names[0]), Life()
     observed = ObservedEngine(engine, traffic)
     generator = Generator(config, engine=observed, tokenizer=tokenizer, prompts=prompts, parser=parser)
 
@@ -64,7 +67,11 @@ def create_app(
         return generator.metrics.exposition() + traffic.exposition()
 
     app = Starlette(
-        routes=[*_routes(config, generator), *status_routes(engine, life, exposition)],
+        routes=[
+            *_routes(config, generator),
+            *status_routes(engine, life, exposition),
+            openapi_route(names, asks_for_key=bool(config.api_keys)),
+        ],
         middleware=_middleware(config, life, traffic),
         exception_handlers={HTTPException: _on_error, ApiError: _on_error, Exception: _on_error},
         lifespan=lifespan,
@@ -78,12 +85,7 @@ def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
     service = Service(config, models, generator)
     chat = ChatCompletions(service)
     messages = Messages(service)
-
-    async def list_models(_: HttpRequest) -> Response:
-        return _json(models.list())
-
-    async def show_model(request: HttpRequest) -> Response:
-        return _json(models.check(request.path_params["name"]))
+    offline = OfflineParse(service)
 
     return [
         Route("/v1/chat/completions", Endpoint(chat.answer, max_body_bytes=config.max_body_bytes), methods=["POST"]),
@@ -95,8 +97,8 @@ def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
         ),
         *responses_routes(service),
         *text_routes(service),
-        Route("/v1/models", list_models),
-        Route("/v1/models/{name:path}", show_model),
+        Route("/v1/toolglot/parse", Endpoint(offline.answer, max_body_bytes=config.max_body_bytes), methods=["POST"]),
+        *model_routes(models),
     ]
 
 
@@ -118,8 +120,4 @@ def _middleware(config: ServerConfig, life: Life, traffic: Traffic) -> list[Midd
 
 
 async def _on_error(request: HttpRequest, error: Exception) -> Response:
-    return error_answer(api_error(error), request.url.path)
-
-
-def _json(value: Any) -> Response:
-    return Response(encode_json(value), media_type="application/json")
+    return error_answer(api_error(error), request.scope)

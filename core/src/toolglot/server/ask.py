@@ -18,6 +18,8 @@ class Sampling(Struct, frozen=True, kw_only=True):
     """None: as many as there is room for."""
     max_tokens_param: str = "max_tokens"
     """The field that the client set it with."""
+    clamp: bool = False
+    """Whether a reply for which there is no such room gets what there is, and is not refused."""
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None

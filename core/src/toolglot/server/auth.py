@@ -28,7 +28,7 @@ class ApiKeyAuth:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS or self._authorized(scope):
             await self._app(scope, receive, send)
         else:
-            await error_answer(_unauthorized(), scope["path"])(scope, receive, send)
+            await error_answer(_unauthorized(), scope)(scope, receive, send)
 
     def _authorized(self, scope: Scope) -> bool:
         headers: dict[bytes, bytes] = dict(scope["headers"])

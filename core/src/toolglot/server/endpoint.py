@@ -31,7 +31,7 @@ class Endpoint:
         except Disconnected:
             return
         except ApiError as error:
-            await error_answer(error, scope["path"])(scope, receive, send)
+            await error_answer(error, scope)(scope, receive, send)
             return
         await _while_connected(receive, self._respond(body, scope, receive, send))
 
@@ -39,7 +39,7 @@ class Endpoint:
         try:
             response = await self._answer(body)
         except Exception as error:  # noqa: BLE001  one request's failure is that request's answer, and nobody else's
-            response = error_answer(api_error(error), scope["path"])
+            response = error_answer(api_error(error), scope)
         await response(scope, receive, send)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:

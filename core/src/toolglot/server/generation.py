@@ -27,7 +27,7 @@ from toolglot.server.notes import NOTHING, notes
 from toolglot.server.plain import PlainText
 from toolglot.server.response_format import ResponseFormat
 from toolglot.server.stops import Stops, StopStrings
-from toolglot.server.strict import Held, hold, recommended_level
+from toolglot.server.strict import Held, hold, recommended_level, without_preferences
 from toolglot.tokens import Detokenizer, Piece
 from toolglot.tokens.table import token_table
 from toolglot.validation import Validator
@@ -159,8 +159,7 @@ class Generator:
             GrammarError: a schema cannot be enforced, and must be; ``param`` is the field with it.
         """
         try:
-            held = await self._hold(prepared, response_format)
-            constraint = None if held.tag is None else await self.engine.compile(held.tag)
+            held, constraint = await self._constrained(prepared, response_format)
         except GrammarError as error:
             self.metrics.refused()
             if prepared.request.calls_allowed or "response_format" in (error.param or ""):
@@ -169,6 +168,20 @@ class Generator:
         self.metrics.relaxed(held.relaxed)
         prepared = replace(prepared, request=held.request, relaxed=held.relaxed)
         return Generation(self, prepared, sampling, constraint, stops)
+
+    async def _constrained(
+        self, prepared: Prepared, response_format: ResponseFormat | None
+    ) -> tuple[Held, Constraint | None]:
+        """What the reply is held to; without tools that need not be, where it would be too much with them."""
+        try:
+            held = await self._hold(prepared, response_format)
+            return held, None if held.tag is None else await self.engine.compile(held.tag)
+        except GrammarError as error:
+            request, relaxed = without_preferences(prepared.request, error)
+            if not relaxed:
+                raise
+        held, constraint = await self._constrained(replace(prepared, request=request), response_format)
+        return replace(held, relaxed=(*held.relaxed, *relaxed)), constraint
 
     async def _hold(self, prepared: Prepared, response_format: ResponseFormat | None) -> Held:
         """As :func:`hold`, in a thread where schemas are to be read."""
@@ -201,6 +214,8 @@ class Generation:
         self.notes = NOTHING
         """What is to be said of it then."""
         self.prompt_tokens = len(prepared.prompt)
+        self.max_tokens = sampling.max_tokens
+        """The most tokens that the reply may have."""
         self.completion_tokens = 0
         """Tokens of the reply so far; a stop token is not counted."""
         self.prompt_token_ids = prepared.prompt
@@ -220,6 +235,10 @@ class Generation:
     def another(self, sampling: SamplingParams) -> Generation:
         """One more reply to the same request, under the same grammar."""
         return Generation(self._generator, self._prepared, sampling, self._constraint, self._stops)
+
+    def holds_all_of(self, tool: str) -> bool:
+        """Whether a grammar holds the reply, and nothing of the tool of this name is left out of it."""
+        return self.request.constrained and all(note.tool != tool for note in self._prepared.relaxed)
 
     def content_tokens(self, length: int) -> list[ContentToken]:
         """The tokens of the next ``length`` characters of content that :meth:`events` gave out, or of all of it after

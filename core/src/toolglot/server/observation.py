@@ -57,7 +57,7 @@ class _Exchange:
         self._send = send
         self._body = bytearray() if keep_body else None
         self._record: RequestRecord = record.begin(Headers(scope=scope).get("x-request-id", "").encode("latin-1"))
-        self._id_headers = ("x-request-id", "request-id") if is_anthropic(scope["path"]) else ("x-request-id",)
+        self._id_headers = ("x-request-id", "request-id") if is_anthropic(scope) else ("x-request-id",)
 
     async def receive(self) -> Message:
         message = await self._receive()

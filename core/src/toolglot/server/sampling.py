@@ -72,12 +72,14 @@ def _max_tokens(asked: Sampling, prompt_tokens: int, max_model_len: int) -> int:
         )
         raise ApiError(400, message, param=asked.prompt_param, code=TOO_LONG)
     most, param = asked.max_tokens, asked.max_tokens_param
-    if most is not None and most > room:
+    if most is None or (asked.clamp and most > room):
+        return room
+    if most > room:
         message = (
             f"`{param}` is {most}, and the prompt has {prompt_tokens} tokens; together they may have {max_model_len}"
         )
         raise ApiError(400, message, param=param, code=TOO_LONG)
-    return room if most is None else most
+    return most
 
 
 def _min_tokens(asked: Sampling, max_tokens: int) -> int:

@@ -48,6 +48,13 @@ def hold(
     return Held(request, None) if tag is None else Held(replace(request, constrained=True), tag, tuple(relaxed))
 
 
+def without_preferences(request: Request, error: GrammarError) -> tuple[Request, tuple[Relaxed, ...]]:
+    """The request without strictness that is only preferred, as ``error`` came of it, and what that leaves out."""
+    tools = tuple(replace(tool, strict=None) if tool.strict == "prefer" else tool for tool in request.tools)
+    relaxed = tuple(_note(tool, tool, error) for tool in request.tools if tool.strict == "prefer")
+    return replace(request, tools=tools), relaxed
+
+
 def recommended_level(parser: Parser | PlainText | None) -> StrictLevel | None:
     """The strict level that the makers of the parser's model recommend, if they recommend one."""
     return getattr(getattr(parser, "plugin", None), "strict_level", None)
@@ -81,8 +88,8 @@ def _audited(request: Request, tool: Tool, relaxed: list[Relaxed]) -> Tool:
         spared = replace(tool, parameters=_ANY_OBJECT)
         relaxed.append(_note(tool, spared, error))
         return spared
-    for finding in _left_out(findings, free_order=request.any_property_order and not tool.strict):
-        if tool.strict:
+    for finding in _left_out(findings, free_order=request.any_property_order and tool.strict is not True):
+        if tool.strict is True:
             reason = f"{finding.path} cannot be enforced: {finding.reason}"
             raise _refusal(request, tool, f"tool {tool.name!r} is strict, and {reason}")
         relaxed.append(Relaxed(finding.path, finding.keyword, finding.reason, tool=tool.name))
@@ -135,7 +142,7 @@ def _exchanged(tools: Iterable[Tool], old: Tool, new: Tool | None) -> tuple[Tool
 
 def _must_hold(request: Request, tool: Tool) -> bool:
     """Whether a tool that cannot be enforced refuses the request."""
-    return bool(tool.strict) or request.tool_choice == Named(tool.name)
+    return tool.strict is True or request.tool_choice == Named(tool.name)
 
 
 def _refusal(request: Request, tool: Tool, reason: str, field: str = "function.parameters") -> GrammarError:

@@ -7,6 +7,8 @@ import asyncio
 import anthropic
 import pytest
 from anthropic import beta_async_tool, beta_tool
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -90,17 +92,39 @@ def test_every_way_gets_what_there_is_of_a_call_that_was_cut(api, tool, way):
     assert (message.content[0].input, message.stop_reason) == ({"city": "Oslo"}, "max_tokens")
 
 
-def test_arguments_that_are_no_json_reach_who_reads_the_events_or_the_whole_reply(api, tool):
-    broken = '{"city": "Oslo", "days": two}'
-    api.engine.say(CALL.replace('{"city": "Oslo"}', broken))
-    for way in (create, create_async, create_beta):
-        message = way(api, tools=[tool])
-        assert (message.content[0].input, message.stop_reason) == ({"city": "Oslo"}, "tool_use")
-    with api.sdk.messages.create(**FIELDS, tools=[tool], stream=True) as events:
-        deltas = [event.delta for event in events if event.type == "content_block_delta"]
-    assert "".join(delta.partial_json for delta in deltas).startswith(broken)
-    with pytest.raises(ValueError, match="Unable to parse tool parameter JSON"):  # the SDK's own, of what it adds up
-        stream(api, tools=[tool])
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_gets_what_there_is_of_a_call_that_is_malformed(api, tool, way):
+    api.engine.say(CALL.replace('{"city": "Oslo"}', '{"city": "Oslo", "days": two}'))
+    message = way(api, tools=[tool])
+    assert (message.content[0].input, message.stop_reason) == ({"city": "Oslo"}, "tool_use")
+
+
+ARGUMENTS = '{"city": "Os\\u00e6l\\ud83d\\ude00o", "days": [1, -2.5e3, {"a": null}], "x": "y"}'
+
+
+@given(
+    st.integers(0, len(ARGUMENTS)),
+    st.integers(0, 2),
+    st.text(alphabet='{}[],:" \\u\nd8-1.t', max_size=4),
+    st.booleans(),
+    st.integers(1, 12),
+)
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_a_stream_gives_the_same_message_as_a_whole_reply(api, tool, at, left_out, noise, cut, each):
+    """Whatever is wrong with the arguments, in steps of any size."""
+    arguments = ARGUMENTS[:at] + noise + ("" if cut else ARGUMENTS[at + left_out :])
+    text = '<tool_call>\n{"name": "get_weather", "arguments": ' + arguments
+    api.engine.reset()
+    api.engine.say(text if cut else f"{text}}}\n</tool_call>", each=each, finish="length" if cut else "stop")
+    whole, streamed = create(api, tools=[tool]).to_dict(), stream(api, tools=[tool]).to_dict()
+    assert [comparable(block) for block in streamed["content"]] == [comparable(block) for block in whole["content"]]
+    assert (streamed["stop_reason"], streamed["usage"]) == (whole["stop_reason"], whole["usage"])
+
+
+def comparable(block):
+    return {key: value for key, value in block.items() if key != "id" and value is not None}
 
 
 def test_text_can_be_read_as_it_comes(api):

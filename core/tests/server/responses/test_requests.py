@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from toolglot.errors import GrammarError
 from toolglot.server.responses.protocol import HARMLESS_ONLY, ResponsesRequest
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -100,12 +101,18 @@ class TestTools:
         assert api.both(tools=[tool])["tools"][0]["strict"] is True
         assert None not in api.engine.constraints
 
-    def test_strictness_that_nobody_asked_for_gives_way(self, api, tool):
+    def test_strictness_that_nobody_asked_for_gives_way_to_what_is_possible(self, api, tool):
         del tool["strict"]
         tool["parameters"]["properties"]["days"] = DAYS
         api.engine.say(CALL)
-        assert api.both(tools=[tool])["tools"][0]["strict"] is False
-        assert api.engine.constraints == [None, None]
+        response = api.both(tools=[tool])
+        assert response["tools"][0]["strict"] is False
+        (left_out,) = response["toolglot"]["relaxed"]
+        assert (left_out["tool"], left_out["path"]) == ("get_weather", "/properties/days/uniqueItems")
+        assert None not in api.engine.constraints
+        api.engine.reset()
+        api.engine.say(CALL.replace("city", "town"))
+        assert api.post(tools=[tool]).status_code == 500  # the script breaks the grammar that there still is
         assert api.error(400, tools=[{**tool, "strict": True}])["param"] == "tools[0].parameters"
 
     def test_it_gives_way_where_the_whole_is_too_much_for_a_grammar(self, api, tool, monkeypatch):
@@ -116,6 +123,22 @@ class TestTools:
         del tool["strict"]
         response = api.both(tools=[tool])
         assert (output_kinds(response), response["tools"][0]["strict"]) == (["function_call"], False)
+        assert response["toolglot"]["relaxed"][0]["tool"] == "get_weather"
+
+    def test_it_gives_way_where_no_grammar_can_be_made(self, api, tool, monkeypatch):
+        def refuse(tag):
+            raise GrammarError("it is too large", param="tools")
+
+        monkeypatch.setattr(api.engine.compiler, "compile", refuse)
+        api.engine.say(CALL)
+        assert api.error(400, tools=[{**tool, "strict": True}])["param"] == "tools"
+        free = {**tool, "name": "other"}
+        response = api.both(tools=[{**tool, "strict": None}, free])
+        assert [one["strict"] for one in response["tools"]] == [False, False]
+        (left_out,) = response["toolglot"]["relaxed"]
+        assert (left_out["tool"], left_out["reason"]) == ("get_weather", "it is too large")
+        assert "strict" not in response["toolglot"]
+        assert api.error(400, tools=[{**tool, "strict": None}], tool_choice="required")["param"] == "tools"
 
     def test_a_tool_that_is_not_strict_is_free(self, api, tool):
         api.engine.say(CALL)

@@ -8,17 +8,14 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
 from starlette.responses import Response
 
 from toolglot.server import record
-from toolglot.server.ask import Ask
 from toolglot.server.decoding import decoded
 from toolglot.server.encoding import encode_json
-from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.generation import Generation
 from toolglot.server.messages import reading
-from toolglot.server.messages.events import EventWriter, error_event
+from toolglot.server.messages.events import PING, EventWriter, error_event
 from toolglot.server.messages.protocol import MessagesRequest, TokensCount
 from toolglot.server.messages.reply import Reply
 from toolglot.server.messages.writing import whole_message
@@ -39,12 +36,12 @@ class Messages:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
         request = await decoded(body, reading.read)
-        generation, fills_window = await self._generation(reading.ask(request))
-        reply = self._reply(request, fills_window=fills_window)
+        generation = await self._service.generation(reading.ask(request))
+        reply = self._reply(request, fills_window=generation.max_tokens < request.max_tokens)
         if request.stream:
             current = record.current()
             broken = partial(error_event, request_id=None if current is None else current.id)
-            return await EventStream.open(_stream(reply, generation), broken)
+            return await EventStream.open(_stream(reply, generation), broken, PING)
         return _json(await whole_message(reply, generation))
 
     async def count_tokens(self, body: bytes) -> Response:
@@ -57,18 +54,6 @@ class Messages:
         self._service.models.check(request.model)
         prepared = await self._service.prepared(reading.prompt_ask(request))
         return _json(TokensCount(len(prepared.prompt)))
-
-    async def _generation(self, ask: Ask) -> tuple[Generation, bool]:
-        """The generation, and whether it has less room than the client gave it: clients of this API ask for as much as
-        they could use, and are told at the end that it was not there.
-        """
-        try:
-            return await self._service.generation(ask), False
-        except ApiError as error:
-            if (error.code, error.param) != (TOO_LONG, "max_tokens"):
-                raise
-        all_there_is = replace(ask, sampling=replace(ask.sampling, max_tokens=None))
-        return await self._service.generation(all_there_is), True
 
     def _reply(self, request: MessagesRequest, *, fills_window: bool) -> Reply:
         return Reply(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolglot.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ReasoningDelta
-from toolglot.server.messages.arguments import input_object
+from toolglot.server.messages.arguments import ArgumentsReader, input_object
 from toolglot.server.messages.protocol import (
     Block,
     BlockEvent,
@@ -29,8 +29,7 @@ class BlockCutter:
         self._show_thinking = show_thinking
         self._index = -1
         self._open: Block | None = None
-        self._empty = True
-        """Whether the block that is open has got nothing yet."""
+        self._arguments = ArgumentsReader()
 
     def cut(self, event: Event) -> list[BlockEvent]:
         """What a client is told of ``event``. There are no empty blocks of text."""
@@ -40,9 +39,11 @@ class BlockCutter:
             case ReasoningDelta(text) if text and self._show_thinking:
                 return [*self._enter(ThinkingBlock("")), self._delta(ThinkingDelta(text))]
             case CallStart(_, call_id, name):
-                return [*self.close(), self._start(ToolUseBlock(call_id, name, {}))]
-            case ArgumentsDelta(_, text) if text:
-                return [self._delta(InputJsonDelta(text))]
+                opening = [*self.close(), self._start(ToolUseBlock(call_id, name, {}))]
+                self._arguments = ArgumentsReader()
+                return opening
+            case ArgumentsDelta(_, text):
+                return self._input(self._arguments.feed(text))
             case CallEnd():
                 return self.close()
         return []
@@ -55,8 +56,8 @@ class BlockCutter:
                 return []
             case ThinkingBlock():
                 last: list[BlockEvent] = [self._delta(SignatureDelta(block.signature))]
-            case ToolUseBlock() if self._empty:
-                last = [self._delta(InputJsonDelta("{}"))]  # clients parse what they got, and nothing is no JSON
+            case ToolUseBlock():
+                last = self._input(self._arguments.close())
             case _:
                 last = []
         return [*last, ContentBlockStop(self._index)]
@@ -66,12 +67,14 @@ class BlockCutter:
         return [] if type(self._open) is type(block) else [*self.close(), self._start(block)]
 
     def _start(self, block: Block) -> ContentBlockStart:
-        self._open, self._empty = block, True
+        self._open = block
         self._index += 1
         return ContentBlockStart(self._index, block)
 
+    def _input(self, text: str) -> list[BlockEvent]:
+        return [self._delta(InputJsonDelta(text))] if text else []
+
     def _delta(self, delta: TextDelta | ThinkingDelta | SignatureDelta | InputJsonDelta) -> ContentBlockDelta:
-        self._empty = False
         return ContentBlockDelta(self._index, delta)
 
 

@@ -26,7 +26,7 @@ class EventWriter:
 
     def opening(self) -> bytes:
         """The events before the first block."""
-        return event_bytes(MessageStart(self._reply.begun(self._generation))) + event_bytes(Ping())
+        return event_bytes(MessageStart(self._reply.begun(self._generation))) + PING
 
     def blocks(self, events: Iterable[Event]) -> bytes:
         """What the client is told of ``events``."""
@@ -44,6 +44,10 @@ def event_bytes(value: Struct) -> bytes:
     """A server-sent event, named as the type of ``value``, that carries it as JSON."""
     name = str(value.__struct_config__.tag)
     return b"event: " + name.encode() + b"\ndata: " + encode_json(value) + b"\n\n"
+
+
+PING = event_bytes(Ping())
+"""What clients are sent where there is nothing to say."""
 
 
 def error_event(error: ApiError, request_id: str | None) -> bytes:

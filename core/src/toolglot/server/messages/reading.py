@@ -133,6 +133,7 @@ def _response_format(request: MessagesRequest) -> ResponseFormat | None:
 def _sampling(request: MessagesRequest) -> Sampling:
     return Sampling(
         max_tokens=request.max_tokens,
+        clamp=True,  # clients ask for as much as they could use, and are told at the end that it was not there
         temperature=request.temperature,
         top_p=request.top_p,
         top_k=request.top_k,

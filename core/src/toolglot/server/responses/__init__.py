@@ -18,9 +18,12 @@ def responses_routes(service: Service) -> list[Route]:
     config = service.config
     store = ResponseStore(config.max_stored_responses, config.max_stored_bytes)
     stored = StoredResponses(store)
-    answer = Endpoint(Responses(service, store).answer, max_body_bytes=config.max_body_bytes)
+    responses = Responses(service, store)
+    answer = Endpoint(responses.answer, max_body_bytes=config.max_body_bytes)
+    count = Endpoint(responses.count, max_body_bytes=config.max_body_bytes)
     return [
         Route("/v1/responses", answer, methods=["POST"]),
+        Route("/v1/responses/input_tokens", count, methods=["POST"]),
         Route("/v1/responses/{id}", stored.show, methods=["GET"]),
         Route("/v1/responses/{id}", stored.delete, methods=["DELETE"]),
         Route("/v1/responses/{id}/cancel", stored.cancel, methods=["POST"]),

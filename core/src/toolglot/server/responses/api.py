@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -11,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.responses import Response as HttpResponse
 
-from toolglot.errors import GrammarError, ToolglotError
+from toolglot.errors import ToolglotError
 from toolglot.server.ask import Ask
 from toolglot.server.chat.logprobs import logprobs
 from toolglot.server.chat.protocol import TokenLogprob
@@ -30,10 +29,12 @@ from toolglot.server.responses.protocol import (
     EchoedReasoning,
     EchoedText,
     EchoedTool,
+    FunctionTool,
+    InputTokens,
+    InputTokensRequest,
     Response,
     ResponsesRequest,
 )
-from toolglot.server.responses.reading import Offer
 from toolglot.server.responses.store import ResponseStore, StoredItem, StoredResponse
 from toolglot.server.responses.writing import ResponseWriter, Shown, no_logprobs
 from toolglot.server.service import Service
@@ -67,10 +68,10 @@ class Responses:
         request = await decoded(body, reading.read)
         conversation = self._conversation(request)
         try:
-            generation, offer = await self._generation(request, conversation.items)
+            generation = await self._generation(request, conversation.items)
         except ToolglotError as error:
             raise in_own_words(error) from error
-        writer = ResponseWriter(self._response(request, offer), self._shown(request, generation))
+        writer = ResponseWriter(self._response(request, generation), self._shown(request, generation))
         written = self._written(writer, generation, conversation)
         if request.stream:
             return await EventStream.open(_encoded(written), lambda error: encode_events(writer.failure(error)))
@@ -79,19 +80,33 @@ class Responses:
                 pass
         return HttpResponse(encode_json(writer.response), media_type="application/json")
 
+    async def count(self, body: bytes) -> HttpResponse:
+        """The answer to one request to count the tokens of a prompt, whether or not a reply could be made.
+
+        Raises:
+            ToolglotError: the request cannot be served.
+        """
+        request = await decoded(body, reading.read_count)
+        if request.model is not None:
+            self._service.models.check(request.model)
+        conversation = self._conversation(request)
+        try:
+            prepared = await self._service.prepared(reading.prompt_ask(request, conversation.items))
+        except ToolglotError as error:
+            raise in_own_words(error) from error
+        return HttpResponse(encode_json(InputTokens(len(prepared.prompt))), media_type="application/json")
+
     async def _written(
         self, writer: ResponseWriter, generation: Generation, conversation: Conversation
     ) -> AsyncGenerator[list[StreamEvent], None]:
-        head = writer.opening()
         async with aclosing(generation.events()) as steps:
             async for events in steps:
-                yield [*head, *writer.step(events, generation.completion_tokens)]
-                head = []
+                yield writer.step(events, generation.completion_tokens)
         last = writer.closing(generation)
         self._keep(writer.response, conversation)  # first: a client may come back as soon as it has the last event
-        yield [*head, *last]
+        yield last
 
-    def _conversation(self, request: ResponsesRequest) -> Conversation:
+    def _conversation(self, request: InputTokensRequest) -> Conversation:
         stored = self._earlier(request.previous_response_id)
         earlier = [decode(item.body) for item in stored]
         new = read_items(request.input or [], self._store.item)
@@ -107,26 +122,13 @@ class Responses:
             raise ApiError(400, message, param="previous_response_id", code="previous_response_not_found")
         return previous.items
 
-    async def _generation(self, request: ResponsesRequest, items: Sequence[Item]) -> tuple[Generation, Offer]:
-        """The reply, and the tools as they are then offered: strictness that nobody asked for gives way."""
-        offer = Offer()
-        if request.tools:  # reading schemas takes time
-            offer = await asyncio.to_thread(reading.read_offer, request.tools)
-        ask = reading.ask(request, offer, items)
-        truncate = request.truncation == "auto"
-        try:
-            return await self._fitting(ask, truncate=truncate), offer
-        except GrammarError:
-            if not offer.by_default:
-                raise
-        offer = offer.relaxed()
-        return await self._fitting(replace(ask, tools=offer.tools), truncate=truncate), offer
-
-    async def _fitting(self, ask: Ask, *, truncate: bool) -> Generation:
+    async def _generation(self, request: ResponsesRequest, items: Sequence[Item]) -> Generation:
+        ask = reading.ask(request, items)
         try:
             return await self._service.generation(ask)
         except ApiError as error:
-            found = await self._shortened(ask) if truncate and error.code == TOO_LONG else None
+            can_help = request.truncation == "auto" and error.code == TOO_LONG
+            found = await self._shortened(ask) if can_help else None
             if found is None:
                 raise
             return found
@@ -147,7 +149,7 @@ class Responses:
                 low = middle + 1
         return found
 
-    def _response(self, request: ResponsesRequest, offer: Offer) -> Response:
+    def _response(self, request: ResponsesRequest, generation: Generation) -> Response:
         reasoning = request.reasoning
         return Response(
             id=new_id("resp"),
@@ -166,7 +168,7 @@ class Responses:
             text=EchoedText(reading.text_format(request)),
             tool_choice="auto" if request.tool_choice is None else request.tool_choice,
             top_logprobs=request.top_logprobs or 0,
-            tools=tuple(EchoedTool(t.name, t.description, t.parameters, bool(t.strict)) for t in offer.tools),
+            tools=tuple(_echoed(tool, generation) for tool in request.tools or ()),
             top_p=1.0 if request.top_p is None else request.top_p,
             truncation=request.truncation or "disabled",
             user=request.user,
@@ -190,6 +192,13 @@ class Responses:
             said = tuple(StoredItem(item.id, encode_json(item)) for item in response.output)
             made_of = (*conversation.earlier, *(_stored(item) for item in conversation.new))
             self._store.add(StoredResponse(response.id, encode_json(response), made_of, said))
+
+
+def _echoed(tool: FunctionTool, generation: Generation) -> EchoedTool:
+    """The tool as it is offered: one that does not say whether it is strict is, if the reply is held to all of it."""
+    name = str(tool.name)
+    strict = generation.holds_all_of(name) if tool.strict is None else tool.strict
+    return EchoedTool(name, tool.description, tool.parameters, strict)
 
 
 async def _encoded(written: AsyncGenerator[list[StreamEvent], None]) -> AsyncGenerator[bytes, None]:

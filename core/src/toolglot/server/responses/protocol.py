@@ -18,7 +18,7 @@ Truncation: TypeAlias = Literal["auto", "disabled"]
 
 
 class FunctionTool(Struct, frozen=True):
-    """One of ``tools``. Without ``strict`` it is strict where its whole schema can be enforced."""
+    """One of ``tools``. Without ``strict`` it is as strict as it can be."""
 
     type: str = "function"
     name: str | None = None
@@ -73,19 +73,29 @@ class AllowedTools(Struct, frozen=True):
     type: Literal["allowed_tools"] = "allowed_tools"
 
 
-class ResponsesRequest(Struct, frozen=True, kw_only=True):
-    """The body of ``POST /v1/responses``. ``null`` means the same as leaving a field out."""
+class InputTokensRequest(Struct, frozen=True, kw_only=True):
+    """The body of ``POST /v1/responses/input_tokens``. ``null`` means the same as leaving a field out."""
 
-    model: str
+    model: str | None = None
     input: str | list[dict[str, Any]] | None = None
     instructions: str | None = None
     previous_response_id: str | None = None
-    store: bool | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
     tools: list[FunctionTool] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None
+    text: TextConfig | None = None
+    reasoning: ReasoningConfig | None = None
+    truncation: Truncation | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
+
+class ResponsesRequest(InputTokensRequest, frozen=True, kw_only=True):
+    """The body of ``POST /v1/responses``."""
+
+    model: str
+    store: bool | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
     max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
     max_tool_calls: Annotated[int, Meta(ge=1)] | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
@@ -93,16 +103,12 @@ class ResponsesRequest(Struct, frozen=True, kw_only=True):
     top_k: Annotated[int, Meta(ge=-1, le=2**31)] | None = None
     min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
-    text: TextConfig | None = None
-    reasoning: ReasoningConfig | None = None
-    truncation: Truncation | None = None
     include: list[str] | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     metadata: Metadata | None = None
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
 
     def includes(self, name: str) -> bool:
         """Whether ``include`` names it."""
@@ -295,6 +301,13 @@ class Response(Struct, frozen=True, kw_only=True):
     user: str | None
     metadata: Mapping[str, str] = field(default_factory=dict)
     toolglot: Extension | UnsetType = UNSET
+
+
+class InputTokens(Struct, frozen=True):
+    """The body of the answer to ``POST /v1/responses/input_tokens``."""
+
+    input_tokens: int
+    object: Literal["response.input_tokens"] = "response.input_tokens"
 
 
 class Deleted(Struct, frozen=True):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolglot.errors import GrammarError, RequestError
+from toolglot.errors import RequestError
 from toolglot.prompts import read_messages
 from toolglot.requests import Named, Tool, ToolChoice
-from toolglot.schemas import normalise
 from toolglot.server.ask import Ask, Sampling
 from toolglot.server.decoding import convert, decode_object, refuse_unserved
 from toolglot.server.effort import effort_kwargs
@@ -25,22 +24,13 @@ from toolglot.server.responses.protocol import (
     AllowedTool,
     AllowedTools,
     FunctionTool,
+    InputTokensRequest,
     ResponsesRequest,
     TextFormat,
 )
 from toolglot.server.tools import checked_allowed, checked_choice, checked_tools, function_tool
 
-
-class Offer(Struct, frozen=True):
-    """The tools of a request. ``by_default`` are the names of those that are strict because nothing says otherwise."""
-
-    tools: tuple[Tool, ...] = ()
-    by_default: frozenset[str] = frozenset()
-
-    def relaxed(self) -> Offer:
-        """The same without strictness that nobody asked for."""
-        spared = (replace(tool, strict=None) if tool.name in self.by_default else tool for tool in self.tools)
-        return Offer(tuple(spared))
+R = TypeVar("R", bound=InputTokensRequest)
 
 
 def read(body: bytes) -> ResponsesRequest:
@@ -49,13 +39,9 @@ def read(body: bytes) -> ResponsesRequest:
     Raises:
         RequestError: it is none, or asks for what is not served.
     """
-    value = decode_object(body)
-    request = convert(value, ResponsesRequest)
-    refuse_unserved(value, HARMLESS_ONLY)
+    request = _read(body, ResponsesRequest)
     if request.stream_options is not None and not request.stream:
         raise RequestError("`stream_options` goes with `stream: true` only", param="stream_options")
-    if not request.input and request.previous_response_id is None:
-        raise RequestError("there is no `input`; send text or a list of items", param="input")
     if request.top_logprobs and not request.includes(LOGPROBS):
         raise RequestError(f'`top_logprobs` goes with `include: ["{LOGPROBS}"]` only', param="top_logprobs")
     for number, name in enumerate(request.include or ()):
@@ -63,37 +49,47 @@ def read(body: bytes) -> ResponsesRequest:
     return request
 
 
-def ask(request: ResponsesRequest, offer: Offer, items: Sequence[Item]) -> Ask:
+def read_count(body: bytes) -> InputTokensRequest:
+    """The request in a body whose tokens are to be counted.
+
+    Raises:
+        RequestError: it is none, or asks for what is not served.
+    """
+    return _read(body, InputTokensRequest)
+
+
+def ask(request: ResponsesRequest, items: Sequence[Item]) -> Ask:
     """What the request asks for, whose whole conversation is ``items``.
 
     Raises:
-        RequestError: tool choice or text format are not as they must be; ``param`` is the field.
+        RequestError: tools, tool choice or text format are not as they must be; ``param`` is the field.
     """
+    return replace(prompt_ask(request, items), sampling=_sampling(request))
+
+
+def prompt_ask(request: InputTokensRequest, items: Sequence[Item]) -> Ask:
+    """What of a request makes the prompt, and what its reply is to be; as :func:`ask`."""
+    tools = read_tools(request.tools or ())
     return Ask(
-        model=request.model,
+        model=request.model or "",
         messages=read_messages(chat_messages(request.instructions, items)),
-        tools=offer.tools,
-        tool_choice=read_choice(request.tool_choice, offer.tools),
-        allowed_tools=read_allowed(request.tool_choice, offer.tools),
+        tools=tools,
+        tool_choice=read_choice(request.tool_choice, tools),
+        allowed_tools=read_allowed(request.tool_choice, tools),
         parallel_tool_calls=request.parallel_tool_calls is not False,
         response_format=read_format(text_format(request)),
-        sampling=_sampling(request),
         chat_template_kwargs=_template_kwargs(request),
     )
 
 
-def read_offer(specs: Sequence[FunctionTool] | None) -> Offer:
-    """The tools that a request offers. One that does not say whether it is strict is strict if its whole schema can be
-    enforced.
+def read_tools(specs: Sequence[FunctionTool]) -> tuple[Tool, ...]:
+    """The tools that a request offers. One that does not say whether it is strict is as strict as it can be.
 
     Raises:
         RequestError: a tool is no function, or a name is bad or given twice.
     """
-    if not specs:
-        return Offer()
-    tools = checked_tools([_tool(spec, f"tools[{at}]") for at, spec in enumerate(specs)], "tools[{}].name")
-    by_default = frozenset(tool.name for tool in tools if tool.strict is None and _enforceable(tool))
-    return Offer(tuple(replace(tool, strict=True) if tool.name in by_default else tool for tool in tools), by_default)
+    tools = [_tool(spec, f"tools[{at}]") for at, spec in enumerate(specs)]
+    return checked_tools(tools, "tools[{}].name") if tools else ()
 
 
 def read_choice(value: Any, tools: Sequence[Tool]) -> ToolChoice:
@@ -123,7 +119,7 @@ def read_allowed(value: Any, tools: Sequence[Tool]) -> tuple[str, ...] | None:
     return checked_allowed(names, tools, at=at, name_at=f"{at}[{{}}].name")
 
 
-def text_format(request: ResponsesRequest) -> TextFormat:
+def text_format(request: InputTokensRequest) -> TextFormat:
     """``text.format``, or what it is by default."""
     return (request.text and request.text.format) or TextFormat()
 
@@ -159,6 +155,15 @@ def check_results(items: Sequence[Item], earlier: Sequence[Item]) -> None:
             raise RequestError(message, param=f"input[{number}].call_id")
 
 
+def _read(body: bytes, kind: type[R]) -> R:
+    value = decode_object(body)
+    request = convert(value, kind)
+    refuse_unserved(value, HARMLESS_ONLY)
+    if not request.input and request.previous_response_id is None:
+        raise RequestError("there is no `input`; send text or a list of items", param="input")
+    return request
+
+
 def _check_included(name: str, at: str) -> None:
     if name not in INCLUDABLE:
         raise RequestError(f"{name[:80]!r} is nothing that can be included", param=at)
@@ -169,15 +174,8 @@ def _tool(spec: FunctionTool, at: str) -> Tool:
         raise RequestError(f'tools of type {spec.type[:80]!r} cannot be served; use "function"', param=f"{at}.type")
     if spec.name is None:
         raise RequestError(f"a function needs a `name` at `{at}`", param=f"{at}.name")
-    tool = Tool(spec.name, spec.description, spec.parameters, spec.strict)
+    tool = Tool(spec.name, spec.description, spec.parameters, "prefer" if spec.strict is None else spec.strict)
     return function_tool(tool, name_at=f"{at}.name", schema_at=f"{at}.parameters")
-
-
-def _enforceable(tool: Tool) -> bool:
-    try:
-        return not normalise(tool.parameters).relaxed
-    except GrammarError:
-        return False
 
 
 def _chosen(value: Mapping[str, Any]) -> ToolChoice:
@@ -221,6 +219,6 @@ def _sampling(request: ResponsesRequest) -> Sampling:
     )
 
 
-def _template_kwargs(request: ResponsesRequest) -> dict[str, Any]:
+def _template_kwargs(request: InputTokensRequest) -> dict[str, Any]:
     effort = request.reasoning.effort if request.reasoning else None
     return {**effort_kwargs(effort), **(request.chat_template_kwargs or {})}

@@ -48,7 +48,7 @@ class Shown(Struct, frozen=True):
 
 
 class ResponseWriter:
-    """Writes one response: :meth:`opening`, then :meth:`step` for each step, then :meth:`closing` or :meth:`failure`.
+    """Writes one response: :meth:`step` for each step, then :meth:`closing` or :meth:`failure`.
 
     Each returns the next events of the stream; ``response`` is the response as it is then.
     """
@@ -58,15 +58,10 @@ class ResponseWriter:
         self._shown = shown
         self._items: list[OutputItem] = []
         self._draft: Draft | None = None
-        self._written: list[StreamEvent] = []
+        self._written: list[StreamEvent] = [wire.Created(response), wire.InProgress(response)]
         self._sent = 0
         self._call_ids: set[str] = set()
         self._tokens = self._reasoning_tokens = 0
-
-    def opening(self) -> list[StreamEvent]:
-        """The response before it has any output."""
-        self._written += [wire.Created(self.response), wire.InProgress(self.response)]
-        return self._numbered()
 
     def step(self, events: Iterable[Event], tokens: int) -> list[StreamEvent]:
         """What the events of one step add; ``tokens`` is how many tokens the reply has by now."""

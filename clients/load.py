@@ -1,0 +1,183 @@
+"""``python -m clients.load``: many streams at once, whose words are counted, and the server's memory and work.
+
+Each stream asks again and again for a reply of numbered words and a call with more of them, over one of the three
+APIs. Others leave in mid-stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import statistics
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clients.serving import Served, serving
+from clients.sse import APIS, Piece, pieces
+
+WORDS = 60
+"""How many words the content of a reply has, and how many its call."""
+_LEAVERS = 20
+"""How many more clients there are that leave in mid-stream."""
+_FLAT = 1.10
+"""How much of its memory the server may have in the end."""
+
+
+@dataclass
+class Found:
+    """What the streams saw."""
+
+    replies: int = 0
+    pieces: int = 0
+    left: int = 0
+    """How many were left in mid-stream."""
+    faults: list[str] = field(default_factory=list)
+    added: list[float] = field(default_factory=list)
+    """How many seconds later each piece of content came than one step of the engine after the one before."""
+    memory: list[int] = field(default_factory=list)
+    """The server's resident memory each second, in bytes."""
+
+    @property
+    def growth(self) -> float:
+        """The most memory in the last third of the time, as a share of what it was after the first third."""
+        third = max(1, len(self.memory) // 3)
+        return max(self.memory[-third:]) / statistics.median(self.memory[third : 2 * third] or self.memory)
+
+
+def words(stream: int, part: str) -> str:
+    """The words of a stream's reply; with its space each has eight bytes, and a delta has eight tokens."""
+    return " ".join(f"{part}{stream:03}{number:03}" for number in range(WORDS))
+
+
+def outputs(streams: int, delay: float) -> list[dict[str, Any]]:
+    """A reply for each stream."""
+    return [
+        {
+            "match": _prompt(stream),
+            "output": words(stream, "w") + _call(stream),
+            "chunks": 8,
+            "delay": delay,
+        }
+        for stream in range(streams)
+    ]
+
+
+def _prompt(stream: int) -> str:
+    return f"[{stream:03}]"
+
+
+def _call(stream: int) -> str:
+    arguments = {"text": words(stream, "a")}
+    return f'<tool_call>\n{{"name": "note", "arguments": {json.dumps(arguments)}}}\n</tool_call>'
+
+
+def faults(stream: int, came: Iterable[Piece]) -> list[str]:
+    """What is wrong with a reply: words that are missing, come twice, or at another place, or are another stream's."""
+    pieces = list(came)
+    content, arguments = ("".join(parts) for parts in zip(*((one[1], one[2]) for one in pieces), strict=True))
+    found = []
+    if content != words(stream, "w"):
+        found.append(f"stream {stream}: the content is {content!r}")
+    if arguments != json.dumps({"text": words(stream, "a")}):
+        found.append(f"stream {stream}: the arguments are {arguments!r}")
+    return found
+
+
+async def load(served: Served, streams: int, seconds: float, delay: float) -> Found:
+    """Run the streams for a time; the last replies are read to their end."""
+    found, end = Found(), time.perf_counter() + seconds
+    watch = asyncio.create_task(_watch(served.process.pid, found))
+    async with asyncio.TaskGroup() as group:
+        for stream in range(streams):
+            group.create_task(_stream(served.port, stream, end, delay, found))
+        for number in range(_LEAVERS):
+            group.create_task(_leaver(served.port, number, end, found))
+    watch.cancel()
+    return found
+
+
+async def _stream(port: int, stream: int, end: float, delay: float, found: Found) -> None:
+    api = APIS[stream % len(APIS)]
+    await asyncio.sleep(random.random() * WORDS * delay / 10)  # noqa: S311  # so that they do not go in step
+    while time.perf_counter() < end:
+        came = [piece async for piece in pieces(port, api, _prompt(stream))]
+        content = [piece for piece in came if piece.content]
+        found.added += [late.seconds - soon.seconds - delay for soon, late in zip(content, content[1:], strict=False)]
+        found.faults += faults(stream, came)
+        found.pieces += len(came)
+        found.replies += 1
+
+
+async def _leaver(port: int, number: int, end: float, found: Found) -> None:
+    while time.perf_counter() < end:
+        stay, came = random.randrange(1, WORDS), pieces(port, APIS[number % len(APIS)], _prompt(0))
+        async for _ in came:
+            stay -= 1
+            if not stay:
+                break
+        await came.aclose()
+        found.left += 1
+
+
+async def _watch(pid: int, found: Found) -> None:
+    while True:
+        found.memory.append(resident(pid))
+        await asyncio.sleep(1)
+
+
+def resident(pid: int) -> int:
+    """The memory that a process has, in bytes."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * 4096
+
+
+def report(found: Found, idle: bool) -> tuple[str, bool]:
+    """What is to be said, and whether all is well."""
+    added = sorted(found.added)
+    p50, p99 = (1000 * added[int(share * (len(added) - 1))] for share in (0.5, 0.99))
+    memory = ", ".join(f"{found.memory[at] / 2**20:.1f}" for at in (0, len(found.memory) // 2, -1))
+    lines = [
+        f"{found.replies} replies in {found.pieces} pieces; {len(found.faults)} faults; {found.left} left in mid-stream",
+        f"added to each delta: p50 {p50:.2f} ms, p99 {p99:.2f} ms, at most {1000 * added[-1]:.2f} ms",
+        f"memory: {memory} MiB (first, middle, last); grown by {100 * (found.growth - 1):.1f} %",
+        "no work is left behind" if idle else "WORK IS LEFT BEHIND",
+        *found.faults[:5],
+    ]
+    return "\n".join(lines), not found.faults and found.growth <= _FLAT and idle
+
+
+def measure(arguments: Namespace) -> tuple[str, bool]:
+    """Serve, load, and report."""
+    flags = ("--max-num-seqs", str(arguments.streams + 2 * _LEAVERS), "--log-level", "warning")
+    with serving(outputs(arguments.streams, arguments.delay), "hermes", *flags) as served:
+        found = asyncio.run(load(served, arguments.streams, arguments.seconds, arguments.delay))
+        return report(found, _is_idle(served))
+
+
+def _is_idle(served: Served) -> bool:
+    try:
+        served.wait_idle()
+    except AssertionError:
+        return False
+    return True
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit code: 1 where something is lost, memory grows, or work is left."""
+    parser = ArgumentParser(prog="clients.load", description="Many streams at once, for a time.")
+    parser.add_argument("--streams", metavar="N", type=int, default=200, help="how many (default: 200)")
+    parser.add_argument("--seconds", metavar="S", type=float, default=60, help="for how long (default: 60)")
+    parser.add_argument("--delay", metavar="S", type=float, default=0.1, help="between two deltas (default: 0.1)")
+    text, well = measure(parser.parse_args(argv))
+    print(text)
+    return int(not well)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

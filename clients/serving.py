@@ -1,0 +1,98 @@
+"""A server as a user starts it, with prepared outputs in a model's place."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+MODEL = "prepared"
+_START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+    log_file: Path
+
+    @property
+    def url(self) -> str:
+        """The server's address, without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What the server has logged so far."""
+        return self.log_file.read_text(errors="replace")
+
+    def metric(self, name: str) -> float:
+        """The value of a metric, all of its series together."""
+        text = httpx.get(f"{self.url}/metrics", timeout=30).text
+        return sum(map(float, re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE)))
+
+    def wait_idle(self, seconds: float = 10) -> None:
+        """Wait until no reply is being written. Raises AssertionError: some still is after ``seconds``."""
+        end = time.monotonic() + seconds
+        while left := self.metric("toolglot_replies_running") + self.metric("toolglot_replies_waiting"):
+            assert time.monotonic() < end, f"{left:g} replies still run"
+            time.sleep(0.05)
+
+
+@contextmanager
+def serving(outputs: Iterable[Mapping[str, Any]], parser: str, *flags: str) -> Iterator[Served]:
+    """A server that replays ``outputs`` in the dialect of ``parser``, once it answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "outputs.jsonl"
+        file.write_text("".join(json.dumps(output) + "\n" for output in outputs))
+        replay = ("--engine", f"replay:{file}", "--tool-call-parser", parser, "--enable-auto-tool-choice")
+        with _started(Path(folder) / "log", *replay, *flags) as served:
+            yield served
+
+
+@contextmanager
+def _started(log_file: Path, *flags: str) -> Iterator[Served]:
+    port = _free_port()
+    command = [sys.executable, "-m", "toolglot", "serve", "--port", str(port), "--served-model-name", MODEL, *flags]
+    with log_file.open("wb") as log, subprocess.Popen(command, stderr=log, env=os.environ) as process:
+        served = Served(port, process, log_file)
+        try:
+            _wait_until_ready(served)
+            yield served
+        finally:
+            process.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_ready(served: Served) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while not _is_ready(served):
+        if served.process.poll() is not None or time.monotonic() > end:
+            raise RuntimeError(f"the server did not start: {served.log}")
+        time.sleep(0.1)
+
+
+def _is_ready(served: Served) -> bool:
+    try:
+        return httpx.get(f"{served.url}/ready", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False

@@ -1,0 +1,137 @@
+"""``/openapi.json``: it has every route, and what the server really sends is as it says."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import jsonschema
+import pytest
+from starlette.routing import Route
+
+from toolglot.server.openapi import document
+from toolglot.server.operations import OPERATIONS
+
+HI = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}]}
+CALL = '<think>hm</think>Well.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+@pytest.fixture(scope="module")
+def described():
+    return json.loads(json.dumps(document(OPERATIONS, ["scripted"], asks_for_key=False)))
+
+
+def test_it_is_served_and_asks_for_the_key(serving, served, described):
+    assert served.http.get("/openapi.json").json() == described
+    locked = serving(api_keys=("sesame", "open"))
+    assert locked.http.get("/openapi.json", headers={"Authorization": ""}).status_code == 401
+    paths = locked.http.get("/openapi.json").json()["paths"]
+    assert paths["/v1/chat/completions"]["post"]["security"] == [{"bearer": []}, {"x-api-key": []}]
+    assert "security" not in paths["/health"]["get"]
+
+
+def test_every_route_is_in_it_and_nothing_else(served, described):
+    routes = {
+        (re.sub(r":\w+\}", "}", route.path), method.lower())
+        for route in served.app.routes
+        if isinstance(route, Route) and route.path != "/openapi.json"
+        for method in (route.methods or {"GET"}) - {"HEAD"}
+    }
+    assert {(path, method) for path, methods in described["paths"].items() for method in methods} == routes
+
+
+def test_every_reference_leads_somewhere(described):
+    schemas = described["components"]["schemas"]
+    references = re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(described))
+    assert references
+    assert set(references) <= schemas.keys()
+    for name, schema in schemas.items():
+        assert re.fullmatch(r"[\w.-]+", name)
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.fixture
+def valid(described):
+    """Checks a value against what the operation says it answers."""
+
+    def check(value, path, method="post", media="application/json", status="200"):
+        content = described["paths"][path][method]["responses"][status]["content"]
+        jsonschema.Draft202012Validator({**described, **content[media]["schema"]}).validate(value)
+
+    return check
+
+
+def events(text):
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+BODIES = {
+    "/v1/chat/completions": {**HI, "logprobs": True, "top_logprobs": 2},
+    "/v1/completions": {"model": "scripted", "prompt": "Hi", "logprobs": 1},
+    "/v1/responses": {"model": "scripted", "input": "Hi"},
+    "/v1/messages": {**HI, "max_tokens": 500},
+}
+OTHERS = {
+    "/v1/messages/count_tokens": HI,
+    "/v1/responses/input_tokens": {"model": "scripted", "input": "Hi"},
+    "/tokenize": {"prompt": "Hi", "model": "scripted"},
+    "/detokenize": {"tokens": [1, 2], "model": "scripted"},
+    "/v1/toolglot/parse": {"text": CALL, "chunks": 3},
+}
+
+
+@pytest.mark.parametrize("path", [*BODIES, *OTHERS])
+def test_answers_are_as_described(served, valid, path):
+    served.engine.say(CALL)
+    answer = served.http.post(path, json={**BODIES, **OTHERS}[path])
+    assert answer.status_code == 200, answer.text
+    valid(answer.json(), path)
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_so_are_the_events_of_streams(served, valid, path):
+    served.engine.say(CALL)
+    answer = served.http.post(path, json={**BODIES[path], "stream": True})
+    found = events(answer.text)
+    assert len(found) > 5
+    for event in found:
+        valid(event, path, media="text/event-stream")
+
+
+@pytest.mark.parametrize("path", [*BODIES, *OTHERS])
+def test_so_are_errors(served, valid, path):
+    answer = served.http.post(path, json=[])
+    assert answer.status_code == 400
+    valid(answer.json(), path, status="default")
+
+
+def test_so_are_the_small_routes(served, valid):
+    for path in ("/v1/models", "/health", "/ready", "/version"):
+        valid(served.http.get(path).json(), path, "get")
+    for headers in ({}, {"anthropic-version": "2023-06-01"}):
+        valid(served.http.get("/v1/models", headers=headers).json(), "/v1/models", "get")
+        valid(served.http.get("/v1/models/scripted", headers=headers).json(), "/v1/models/{name}", "get")
+
+
+def test_it_says_which_models_there_are(serving):
+    served = serving(served_model_names=("org/big", "big"))
+    schemas = served.http.get("/openapi.json").json()["components"]["schemas"]
+    assert schemas["ChatRequest"]["properties"]["model"]["enum"] == ["org/big", "big"]
+
+
+def test_bodies_that_are_described_are_read(served, described):
+    schema = described["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    validator = jsonschema.Draft202012Validator({**described, **schema})
+    served.engine.say("Hi")
+    for fields in (
+        {},
+        {"model": "other"},
+        {"temperature": 0.5},
+        {"temperature": 3},
+        {"n": 0},
+        {"stream": "yes"},
+        {"top_k": None},
+    ):
+        accepted = served.post(**fields).status_code == 200
+        assert validator.is_valid({**HI, **fields}) is accepted
