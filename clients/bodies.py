@@ -113,7 +113,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "/v1/responses": _RESPONSES,
     "/v1/messages": _MESSAGES,
     "/v1/messages/count_tokens": _TURNS,
-    "/v1/completions": {"model": MODEL, "prompt": "Hi", "max_tokens": 20, "n": 1, "logprobs": 1, "stop": ["END"], "echo": True},
+    "/v1/completions": {"model": MODEL, "prompt": "Hi", "max_tokens": 20, "n": 1, "logprobs": 1, "stop": ["END"]},
     "/tokenize": {"model": MODEL, "messages": _CHAT["messages"], "tools": [_TOOL], "add_generation_prompt": True},
     "/detokenize": {"model": MODEL, "tokens": [1, 2, 3]},
     "/v1/toolglot/parse": {"text": "Hi", "tools": [_TOOL], "tool_choice": "auto"},

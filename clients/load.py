@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import statistics
 import sys
@@ -15,6 +16,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,9 @@ class Found:
     """How many seconds later each piece of content came than one step of the engine after the one before."""
     memory: list[int] = field(default_factory=list)
     """The server's resident memory each second, in bytes."""
+
+    busy: float = 0.0
+    """The processor time that the server took, in seconds."""
 
     @property
     def growth(self) -> float:
@@ -80,7 +85,8 @@ def _call(stream: int) -> str:
 def faults(stream: int, came: Iterable[Piece]) -> list[str]:
     """What is wrong with a reply: words that are missing, come twice, or at another place, or are another stream's."""
     pieces = list(came)
-    content, arguments = ("".join(parts) for parts in zip(*((one[1], one[2]) for one in pieces), strict=True))
+    content = "".join(piece.content for piece in pieces)
+    arguments = "".join(piece.arguments for piece in pieces)
     found = []
     if content != words(stream, "w"):
         found.append(f"stream {stream}: the content is {content!r}")
@@ -92,6 +98,7 @@ def faults(stream: int, came: Iterable[Piece]) -> list[str]:
 async def load(served: Served, streams: int, seconds: float, delay: float) -> Found:
     """Run the streams for a time; the last replies are read to their end."""
     found, end = Found(), time.perf_counter() + seconds
+    busy = processor_seconds(served.process.pid)
     watch = asyncio.create_task(_watch(served.process.pid, found))
     async with asyncio.TaskGroup() as group:
         for stream in range(streams):
@@ -99,16 +106,17 @@ async def load(served: Served, streams: int, seconds: float, delay: float) -> Fo
         for number in range(_LEAVERS):
             group.create_task(_leaver(served.port, number, end, found))
     watch.cancel()
+    found.busy = processor_seconds(served.process.pid) - busy
     return found
 
 
 async def _stream(port: int, stream: int, end: float, delay: float, found: Found) -> None:
     api = APIS[stream % len(APIS)]
-    await asyncio.sleep(random.random() * WORDS * delay / 10)  # noqa: S311  # so that they do not go in step
+    await asyncio.sleep(random.random() * WORDS * delay / 10)  # so that they do not go in step
     while time.perf_counter() < end:
         came = [piece async for piece in pieces(port, api, _prompt(stream))]
         content = [piece for piece in came if piece.content]
-        found.added += [late.seconds - soon.seconds - delay for soon, late in zip(content, content[1:], strict=False)]
+        found.added += [late.seconds - soon.seconds - delay for soon, late in pairwise(content)]
         found.faults += faults(stream, came)
         found.pieces += len(came)
         found.replies += 1
@@ -134,7 +142,13 @@ async def _watch(pid: int, found: Found) -> None:
 def resident(pid: int) -> int:
     """The memory that a process has, in bytes."""
     pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    return int(pages) * 4096
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def processor_seconds(pid: int) -> float:
+    """The processor time that a process has taken, in seconds."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def report(found: Found, idle: bool) -> tuple[str, bool]:
@@ -143,8 +157,9 @@ def report(found: Found, idle: bool) -> tuple[str, bool]:
     p50, p99 = (1000 * added[int(share * (len(added) - 1))] for share in (0.5, 0.99))
     memory = ", ".join(f"{found.memory[at] / 2**20:.1f}" for at in (0, len(found.memory) // 2, -1))
     lines = [
-        f"{found.replies} replies in {found.pieces} pieces; {len(found.faults)} faults; {found.left} left in mid-stream",
+        f"{found.replies} replies in {found.pieces} pieces; {len(found.faults)} faults; {found.left} left half-way",
         f"added to each delta: p50 {p50:.2f} ms, p99 {p99:.2f} ms, at most {1000 * added[-1]:.2f} ms",
+        f"processor time of the server: {found.busy:.1f} s",
         f"memory: {memory} MiB (first, middle, last); grown by {100 * (found.growth - 1):.1f} %",
         "no work is left behind" if idle else "WORK IS LEFT BEHIND",
         *found.faults[:5],

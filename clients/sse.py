@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 from clients.serving import MODEL
@@ -69,7 +69,7 @@ APIS = (
 )
 
 
-async def pieces(port: int, api: Api, prompt: str) -> AsyncIterator[Piece]:
+async def pieces(port: int, api: Api, prompt: str) -> AsyncGenerator[Piece, None]:
     """The pieces of a reply, as they come. Raises RuntimeError: the answer is no stream."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:

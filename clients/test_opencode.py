@@ -12,8 +12,8 @@ from clients import opencode, weather
 from clients.conftest import DIALECTS
 from clients.serving import Served, serving
 
-PASSWORD = "swordfish ☂"
-ANSWER = "The password in notes.txt is on line 2."
+FISH = "swordfish ☂"
+ANSWER = "The fish in notes.txt is on line 2."
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def program() -> Path:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    (folder / "notes.txt").write_text(f"The password:\n{PASSWORD}\n")
+    (folder / "notes.txt").write_text(f"The fish:\n{FISH}\n")
     (folder / "other.md").write_text("nothing\n")
     return folder
 
@@ -42,9 +42,9 @@ def server(request: pytest.FixtureRequest, project: Path) -> Iterator[Served]:
     """Its replies: a title, and the agent's steps, each chosen by what its tools have found so far."""
     listing = weather.written(request.param, {"name": "read", "arguments": {"filePath": str(project)}})
     reading = weather.written(request.param, {"name": "read", "arguments": {"filePath": str(project / "notes.txt")}})
-    outputs = [
-        {"match": "You are a title generator", "output": "A password"},
-        {"match": PASSWORD, "output": ANSWER, "chunks": 3},
+    outputs: list[dict[str, Any]] = [
+        {"match": "You are a title generator", "output": "A fish"},
+        {"match": FISH, "output": ANSWER, "chunks": 3},
         {"match": "other.md", "output": f"There it is. {reading}", "chunks": 5},
         {"output": f"<think>First look.</think>I look around. {listing}", "chunks": [1, 4, 2]},
     ]
@@ -54,14 +54,13 @@ def server(request: pytest.FixtureRequest, project: Path) -> Iterator[Served]:
         assert "Traceback" not in served.log
 
 
+@pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("api", opencode.API_PACKAGES)
-def test_it_lists_a_directory_and_reads_a_file(
-    program: Path, project: Path, home: Path, server: Served, api: str
-) -> None:
-    events = opencode.run(program, api, "What is the password?", folder=project, home=home)
+def test_it_lists_a_directory_and_reads_a_file(program: Path, project: Path, home: Path, api: str) -> None:
+    events = opencode.run(program, api, "Which fish is it?", folder=project, home=home)
     listing, reading = (event["part"] for event in events if event["type"] == "tool_use")
     assert "other.md" in found(listing, project)
-    assert PASSWORD in found(reading, project / "notes.txt")
+    assert FISH in found(reading, project / "notes.txt")
     assert [event["part"]["text"].strip() for event in events if event["type"] == "text"][-1] == ANSWER
 
 

@@ -203,9 +203,10 @@ def test_a_prompt_that_is_too_long(served):
     assert "6000" in error["message"]
 
 
-def test_messages_that_fit_no_prompt_are_refused_before_they_are_rendered(served, monkeypatch):
+@pytest.mark.parametrize("text", ["x" * 3_000_000, "\N{SNOWMAN}" * 30_000])  # tokens are of bytes
+def test_messages_that_fit_no_prompt_are_refused_before_they_are_rendered(served, monkeypatch, text):
     monkeypatch.setattr(PromptRenderer, "render", None)
-    error = served.error(400, messages=[{"role": "user", "content": "x" * 3_000_000}])
+    error = served.error(400, messages=[{"role": "user", "content": text}])
     assert (error["param"], error["code"]) == ("messages", "context_length_exceeded")
 
 

@@ -56,7 +56,11 @@ def valid(described):
 
     def check(value, path, method="post", media="application/json", status="200"):
         content = described["paths"][path][method]["responses"][status]["content"]
-        jsonschema.Draft202012Validator({**described, **content[media]["schema"]}).validate(value)
+        schema = content[media]["schema"]
+        if media == "text/event-stream":
+            data = schema["properties"]["data"]
+            schema = next(one["contentSchema"] for one in data.get("anyOf", [data]) if "contentSchema" in one)
+        jsonschema.Draft202012Validator({**described, **schema}).validate(value)
 
     return check
 

@@ -70,7 +70,7 @@ class Generator:
         self._hidden = special_token_ids(tokenizer) - self.parser.marker_ids
         self.token_texts = token_table(tokenizer).texts
         """The bytes that each token stands for, by id."""
-        self._most_characters = engine.info.max_model_len * max(map(len, self.token_texts))
+        self._most_bytes = engine.info.max_model_len * max(map(len, self.token_texts))
         self._preparing = 0
         self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
         self._holds = ThreadPoolExecutor(_HOLDING, "toolglot-schemas")
@@ -112,7 +112,7 @@ class Generator:
         Raises:
             ApiError: so it is (400).
         """
-        if _characters(value) > self._most_characters:
+        if _text_bytes(value) > self._most_bytes:
             message = f"`{param}` is more than the {self.info.max_model_len} tokens that the model can take"
             raise ApiError(400, message, param=param, code=TOO_LONG)
 
@@ -373,10 +373,10 @@ def _decoded(detokenizer: Detokenizer, token_ids: Sequence[int]) -> str:
     return detokenizer.feed(token_ids).text + detokenizer.finish().text
 
 
-def _characters(value: Any) -> int:
-    """How much text there is in a JSON value; it is not deep, or it would have been refused."""
+def _text_bytes(value: Any) -> int:
+    """How many bytes of text there are in a JSON value; it is not deep, or it would have been refused."""
     if isinstance(value, str):
-        return len(value)
+        return len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))
     if isinstance(value, Mapping):
-        return sum(map(_characters, value.values()))
-    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 0
+        return sum(map(_text_bytes, value.values()))
+    return sum(map(_text_bytes, value)) if isinstance(value, list | tuple) else 0

@@ -107,8 +107,15 @@ def _answers(operation: Operation, schemas: Iterator[Any]) -> dict[str, Any]:
         return {"text/plain": {"schema": {"type": "string"}}}
     content = _json(_either(operation.reply, schemas))
     if operation.event is not None:
-        content["text/event-stream"] = {"schema": _either(operation.event, schemas)}
+        content["text/event-stream"] = {"schema": _event(_either(operation.event, schemas), operation.last_data)}
     return content
+
+
+def _event(data: Any, last_data: str | None) -> dict[str, Any]:
+    """A server-sent event, in the way of OpenAPI 3.2: an object whose data is text that holds JSON."""
+    text = {"type": "string", "contentMediaType": "application/json", "contentSchema": data}
+    either = text if last_data is None else {"anyOf": [{"const": last_data}, text]}
+    return {"type": "object", "properties": {"data": either, "event": {"type": "string"}}, "required": ["data"]}
 
 
 def _json(schema: Any) -> dict[str, Any]:

@@ -78,15 +78,29 @@ class Operation(Struct, frozen=True):
     """None: plain text."""
     event: Any = None
     """The data of each server-sent event, where the body's ``stream`` asks for them."""
+    last_data: str | None = None
+    """The data of the last event, where it is no JSON."""
     error: Any = ErrorBody
 
 
 OPERATIONS = (
     Operation(
-        "post", "/v1/chat/completions", "OpenAI's Chat Completions", body=ChatRequest, reply=ChatCompletion, event=Chunk
+        "post",
+        "/v1/chat/completions",
+        "OpenAI's Chat Completions",
+        body=ChatRequest,
+        reply=ChatCompletion,
+        event=(Chunk, ErrorBody),
+        last_data="[DONE]",
     ),
     Operation(
-        "post", "/v1/completions", "OpenAI's Completions", body=CompletionRequest, reply=Completion, event=Completion
+        "post",
+        "/v1/completions",
+        "OpenAI's Completions",
+        body=CompletionRequest,
+        reply=Completion,
+        event=(Completion, ErrorBody),
+        last_data="[DONE]",
     ),
     Operation(
         "post",
@@ -113,7 +127,7 @@ OPERATIONS = (
         "Anthropic's Messages",
         body=MessagesRequest,
         reply=Message,
-        event=MESSAGE_EVENTS,
+        event=(MESSAGE_EVENTS, AnthropicErrorBody),
         error=AnthropicErrorBody,
     ),
     Operation(
