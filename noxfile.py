@@ -96,7 +96,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def strict(session: nox.Session) -> None:
-    """Whether grammars keep their promise, in minutes. ``-- suite|sample|load|live``: one part, with its flags after it."""
+    """Whether grammars keep their promise, in minutes. ``-- suite|sample|load|live``: one part and its flags."""
     install_workspace(session, "engine,grammar,server,testing,bench", "strict")
     install(session, "--no-deps", BFCL)
     suite = ("--suite", str(json_schema_suite(session)))

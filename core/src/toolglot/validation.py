@@ -18,6 +18,7 @@ from toolglot.requests import Tool
 from toolglot.schemas.audit import Place
 from toolglot.schemas.shapes import shaped
 from toolglot.schemas.spelling import respelled
+from toolglot.schemas.unfolding import unfolds_within
 
 AVAILABLE = importlib.util.find_spec("jsonschema_rs") is not None
 """Whether schemas can be checked in this installation."""
@@ -70,8 +71,9 @@ def _checker_of(schema: Mapping[str, Any]) -> Any:
 
 @lru_cache(maxsize=1024)
 def _checker(text: bytes) -> Any:
-    """The schema's validator, or None where there is none, as the schema itself is not valid."""
-    made = map(_made, _spellings(msgspec.json.decode(text)))
+    """The schema's validator, or None where there is none: the schema itself is not valid, or would take too long."""
+    schema = msgspec.json.decode(text)
+    made = map(_made, _spellings(schema) if unfolds_within(schema) else ())
     return next((checker for checker in made if checker is not None), None)
 
 
