@@ -133,7 +133,7 @@ class Algebra(References):
         texts = [value for value in values if isinstance(value, str)]
         plain: list[Node] = [typed(EVERY - kinds)]
         plain += numbers.without(numeric) if numeric else []
-        plain += [strings.made(0, None, literals(texts).complement(), self.losses)] if texts else []
+        plain += [strings.of(literals(texts).complement())] if texts else []
         truths = [value for value in (True, False) if not any(value is one for one in values)]
         plain += [Constants(tuple(truths))] if truths and "boolean" in kinds else []
         return united([*plain, *self._except_nested(values, kinds)])
