@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from toolglot.schemas import expressions
+from toolglot.schemas import deadline, expressions
 from toolglot.schemas.charset import EVERYTHING, Charset, partition, union
 from toolglot.schemas.expressions import MAX_STEPS, Expression, TooLargeError
 
@@ -201,6 +201,7 @@ def _explored(
                 queue.append(target)
             row.append(DEAD if target is None else numbers[target])
         rows.append(tuple(row))
+        deadline.check()
         if len(numbers) > MAX_STATES or len(rows) * len(classes) > MAX_STEPS:
             raise TooLargeError(f"an automaton for strings would have over {MAX_STATES} states, or nearly as many")
     return _smallest(classes, rows, {numbers[state] for state in queue if accepts(state)})

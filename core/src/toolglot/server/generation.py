@@ -90,9 +90,10 @@ class Generator:
             ApiError: the conversation is too long for any prompt.
             QueueFullError: many others are being prepared.
         """
-        if _characters(request.messages) > self._most_characters:
-            message = f"the messages are more than the {self.info.max_model_len} tokens that the model can take"
-            raise ApiError(400, message, param="messages", code=TOO_LONG)
+        for param, told in (("messages", request.messages), ("tools", [tool.to_openai() for tool in request.tools])):
+            if _characters(told) > self._most_characters:
+                message = f"the {param} are more than the {self.info.max_model_len} tokens that the model can take"
+                raise ApiError(400, message, param=param, code=TOO_LONG)
         prompt = await self._render(request := self.parser.adjust(request))
         reasoning = self.parser.prompt_reasoning(prompt.text)
         request = replace(
@@ -271,5 +272,5 @@ def _characters(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
-        return sum(map(_characters, value.values()))
+        return sum(map(_characters, value.values())) + sum(map(len, value))
     return sum(map(_characters, value)) if isinstance(value, list | tuple) else 0

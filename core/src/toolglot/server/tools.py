@@ -12,6 +12,8 @@ from toolglot.schemas.type_names import type_names
 from toolglot.server.config import ServerConfig
 from toolglot.server.protocol import ToolSpec
 
+_DATA = frozenset(("const", "enum", "default", "examples"))
+"""Keywords that hold values and no schemas."""
 _NAME = re.compile(r"[\w.:/-]{1,128}")
 
 NO_PARSER = (
@@ -95,7 +97,7 @@ def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
             if isinstance(reference, str) and not reference.startswith("#"):
                 message = f"`$ref` {reference[:80]!r} leaves the schema; only references within it (`#/…`) are followed"
                 raise RequestError(message, param=at)
-            left += value.values()
+            left += (part for keyword, part in value.items() if keyword not in _DATA)
         elif isinstance(value, list):
             left += value
 
