@@ -96,13 +96,13 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def strict(session: nox.Session) -> None:
-    """Whether grammars keep their promise, in minutes. ``-- suite|sample|live``: one part, with its flags after it."""
+    """Whether grammars keep their promise, in minutes. ``-- suite|sample|load|live``: one part and its flags."""
     install_workspace(session, "engine,grammar,server,testing,bench", "strict")
     install(session, "--no-deps", BFCL)
     suite = ("--suite", str(json_schema_suite(session)))
     environment = {"OMP_NUM_THREADS": "1"}
     part, *flags = session.posargs or [""]
-    for name, arguments in {"suite": suite, "sample": suite, "live": ()}.items():
+    for name, arguments in {"suite": suite, "sample": suite, "load": (), "live": ()}.items():
         if part in ("", name):
             session.run("python", "-m", "strictness", name, *arguments, *flags, env=environment)
 

@@ -1,4 +1,4 @@
-"""``python -m strictness suite|sample|live``."""
+"""``python -m strictness suite|sample|load|live``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strictness.live import live
+from strictness.load import load
 from strictness.sample import sample
 from strictness.suite import check
 
 PARTS = {
     "suite": (check, "hold grammars against the instances of the JSON-Schema-Test-Suite"),
     "sample": (sample, "let the worst of models write calls with every parser"),
+    "load": (load, "time grammars, and what hostile schemas cost others"),
     "live": (live, "ask the demo model, with and without a grammar"),
 }
 
@@ -30,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     _add_sample_flags(parts.choices["sample"])
     parts.choices["live"].add_argument("--requests", metavar="N", type=int, default=200, help="of a run (default: 200)")
+    parts.choices["load"].add_argument("--seconds", metavar="N", type=float, default=8, help="of a phase (default: 8)")
     parts.choices["suite"].add_argument("--page", metavar="FILE", type=Path, help="write the table into this page")
     arguments = parser.parse_args(argv)
     return int(arguments.run(arguments))

@@ -29,7 +29,7 @@ _SERVE = (
 """The parser with which the demo model calls of itself; half the numbers' width is twice as fast on a CPU."""
 _STRICT = ("--tool-strict-level", "parameter")
 _FREE = {"TOOLGLOT_ENFORCE_STRICT_TOOL_CALLING": "false"}
-_ASK = ("--longest", "600", "--max-tokens", "96")
+_ASK = ("--longest", "600", "--max-tokens", "160")
 """Short requests: the model reads 200 of them in minutes."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 
 import pytest
 
@@ -30,6 +31,29 @@ def test_outcomes(arguments, found):
     parameters = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 9}}, "required": ["a"]}
 
     assert outcome(parameters, arguments) == found
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {f"p{at}": {"pattern": rf"^(\w{{1,30}}\p{{L}}{{1,{30 + at}}}){{2}}$"} for at in range(60)}},
+        {"properties": {"a": {"pattern": r"^(\w{1,100}\p{L}{1,100}){3}$"}}},
+        {"$defs": {f"d{at}": {"$id": f"x{at}", "type": "string"} for at in range(1900)}},
+    ],
+)
+def test_a_schema_that_takes_long_to_read_is_not_used(schema):
+    validator = Validator([Tool("f", None, schema)])
+
+    start = time.thread_time()
+    assert validator.outcome("f", "{}") == "ok"
+    assert time.thread_time() - start < 2  # a tenth of it, on any machine of these days
+    assert not validator.can_check("f")
+
+
+def test_patterns_as_people_write_them_are_checked():
+    names = {f"a{at}": {"pattern": rf"^[\w.-]{{1,255}}$|^{at}$"} for at in range(20)}
+
+    assert outcome({"properties": names}, '{"a7": "!"}') == "schema_violation"
 
 
 def test_an_unknown_tool_is_not_checked():

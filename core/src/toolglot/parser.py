@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import pluggy
 
 from toolglot import hookspecs, plugins
-from toolglot.errors import PluginError, RequestError, UnknownParserError
+from toolglot.errors import GrammarError, PluginError, RequestError, UnknownParserError
 from toolglot.events import (
     ArgumentsDelta,
     Call,
@@ -144,8 +144,15 @@ class Parser:
         return self._adjust(request) or request
 
     def constrain(self, request: Request) -> StructuralTag | None:
-        """What the model may write for this request; None: anything."""
-        return self._constrain(request)  # type: ignore[no-any-return]  # pluggy's hooks are untyped
+        """What the model may write for this request; None: anything.
+
+        Raises:
+            GrammarError: a schema cannot be enforced, or is nested too deeply.
+        """
+        try:
+            return self._constrain(request)  # type: ignore[no-any-return]  # pluggy's hooks are untyped
+        except RecursionError as error:
+            raise GrammarError("the tools' schemas lead too deep into one another", param="tools") from error
 
     def structural_tag(
         self, tools: Iterable[ToolLike], tool_choice: Any = "auto", *, reasoning_open: bool = False, **fields: Any

@@ -18,9 +18,14 @@ from toolglot.requests import Tool
 from toolglot.schemas.audit import Place
 from toolglot.schemas.shapes import shaped
 from toolglot.schemas.spelling import respelled
+from toolglot.schemas.unfolding import unfolds_within
 
 AVAILABLE = importlib.util.find_spec("jsonschema_rs") is not None
 """Whether schemas can be checked in this installation."""
+
+
+_PATTERNS_SIZE = 4 << 20
+"""Bytes that the compiled patterns of one schema may have together; to compile these takes some tenths of a second."""
 
 
 class Validator:
@@ -70,8 +75,9 @@ def _checker_of(schema: Mapping[str, Any]) -> Any:
 
 @lru_cache(maxsize=1024)
 def _checker(text: bytes) -> Any:
-    """The schema's validator, or None where there is none, as the schema itself is not valid."""
-    made = map(_made, _spellings(msgspec.json.decode(text)))
+    """The schema's validator, or None where there is none: the schema itself is not valid, or would take too long."""
+    schema = msgspec.json.decode(text)
+    made = map(_made, _spellings(schema) if unfolds_within(schema) else ())
     return next((checker for checker in made if checker is not None), None)
 
 
@@ -88,9 +94,22 @@ def _made(schema: Any) -> Any:
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(schema, validate_formats=True, retriever=_refuse)
+        size = _PATTERNS_SIZE // max(1, _count_patterns(schema))
+        patterns = jsonschema_rs.FancyRegexOptions(size_limit=size)
+        return jsonschema_rs.validator_for(schema, validate_formats=True, retriever=_refuse, pattern_options=patterns)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return None
+
+
+def _count_patterns(schema: Any) -> int:
+    """How many patterns there are, at the most."""
+    if isinstance(schema, list):
+        return sum(map(_count_patterns, schema))
+    if not isinstance(schema, dict):
+        return 0
+    named = schema.get("patternProperties")
+    own = ("pattern" in schema) + (len(named) if isinstance(named, dict) else 0)
+    return own + sum(map(_count_patterns, schema.values()))
 
 
 def _refuse(uri: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from itertools import product
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from toolglot.errors import GrammarError, QueueFullError
 from toolglot.grammar import BoundedCompiler, CompiledTag, CompileLimits, Compiler
+from toolglot.grammar.worker import step_back
 from toolglot.structural_tag import AnyText, ConstString, Format, Grammar, Or, Sequence, StructuralTag, Token
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # they share a process, as it takes seconds to start
@@ -99,7 +101,7 @@ async def test_a_tag_that_takes_too_long_is_refused_in_time(shared, limited):
 async def test_a_tag_that_takes_too_much_memory_is_refused(limited):
     compiler = limited(memory=1 << 20)
 
-    with pytest.raises(GrammarError, match="the tools cannot be compiled into a grammar"):
+    with pytest.raises(GrammarError, match="cannot be compiled into a grammar"):
         await compiler.compile(endless(2))
 
 
@@ -194,3 +196,11 @@ async def test_nothing_is_said_on_stderr(shared, capfd):
     await shared.compile(tag(Or((ConstString("ab"), ConstString("ac"), AnyText(excludes=("x",))))))
 
     assert capfd.readouterr().err == ""
+
+
+async def test_a_thread_that_has_ended_steps_back_without_a_word() -> None:
+    ended = threading.Thread(target=lambda: None)
+    ended.start()
+    ended.join()
+
+    step_back(ended)

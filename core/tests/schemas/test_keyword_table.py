@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from itertools import permutations
+
 import pytest
 
 from toolglot.errors import GrammarError
+from toolglot.formats.json_grammar import json_value
 from toolglot.schemas import admits, normalise
+from toolglot.structural_tag import StructuralTag
+from toolglot.testing.sampling import Sampler, vocabulary
 
 TREE = {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/T"}}, "required": ["v"]}
 
@@ -135,7 +142,7 @@ ENFORCED = {
     "not a type": ({"not": {"type": "string"}}, [1, None, [], {"a": 1}], ["a"]),
     "not an enum": ({"type": "string", "not": {"enum": ["a", "b"]}}, ["", "c", "ab"], ["a", "b", 1]),
     "const string": ({"const": "x"}, ["x"], ["y", 1]),
-    "const object": ({"const": {"a": [1, None]}}, [{"a": [1.0, None]}], [{}, {"a": [True, None]}]),
+    "const object": ({"const": {"a": [1, None]}}, [{"a": [1, None]}, {"a": [1.0, None]}], [{}, {"a": [True, None]}]),
     "const number": ({"const": 1}, [1, 1.0], [True, "1"]),
     "const null": ({"const": None}, [None], [False, 0]),
     "enum of all kinds": ({"enum": ["a", 1, None, [1], {"k": 1}]}, ["a", 1, None, [1], {"k": 1}], ["b", 2, [], True]),
@@ -348,6 +355,26 @@ def test_a_keyword_is_enforced(schema, good, bad):
     assert not found.relaxed
     assert [value for value in good if not admits(found.normal, value)] == []
     assert [value for value in bad if admits(found.normal, value)] == []
+
+
+def spellings(value) -> Iterator[str]:
+    """JSON with members in any order, as a grammar wants the declared one, and characters as they are or escaped."""
+    ordered = map(dict, permutations(value.items())) if isinstance(value, dict) else [value]
+    yield from (json.dumps(one, ensure_ascii=escaped) for one in ordered for escaped in (False, True))
+
+
+@pytest.fixture(scope="module")
+def sampler() -> Sampler:
+    """With bytes as tokens."""
+    return Sampler(vocabulary((), ()), ())
+
+
+@pytest.mark.parametrize(("schema", "good", "bad"), ENFORCED.values(), ids=ENFORCED)
+def test_the_grammar_enforces_it(sampler, schema, good, bad):
+    tag = StructuralTag(json_value(normalise(schema, arguments=False).normal))
+
+    assert [text for value in bad for text in spellings(value) if sampler.admits(tag, text)] == []
+    assert any(sampler.admits(tag, text) for value in good for text in spellings(value))
 
 
 @pytest.mark.parametrize(("schema", "path"), REPORTED.values(), ids=REPORTED)

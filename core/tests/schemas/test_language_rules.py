@@ -220,21 +220,54 @@ def test_formats(name: str) -> None:
     assert not _accepts(grammar, _json("no, not this one"))
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        (r"^(?!\s*$).+", " not blank"), ("^(/[^/]+)+/?$", "/usr/local/bin"), (r"^(\w+ )*\w+$", "one two three"),
-        (r"^[^\s@]+@[^\s@]+\.[^\s@]+$", "somebody@example.org"), (r"\S", "a text"), ("^https?://", "https://example.org/a"),
-        (r"^\S.*\S$", "a text"), ("^[a-z]+(,[a-z]+)*$", "one,two"),
-    ],
-)  # fmt: skip
-def test_patterns_with_a_length_are_written_in_few_rules(source: str, text: str) -> None:
+LIMITED = {
+    r"^(?!\s*$).+": ["not blank", " indented", "a" * 1_900],
+    "^(/[^/]+)+/?$": ["/usr/local/bin", "/home/user/My Documents/", "/" + "a" * 1_900],
+    r"^(\w+ )*\w+$": ["one two three", " ".join(["word"] * 100), "a" * 1_900],
+    r"^[^\s@]+@[^\s@]+\.[^\s@]+$": ["somebody.else@mail.example.org"],
+    r"\S": ["a text", " a text", 'He said:\n"no"\t1\n', "a" * 1_900],
+    "^https?://": ["https://example.org/a", "http://a?b=1#c", "https://" + "a" * 1_900],
+    r"^\S.*\S$": ["a text", "Two words", " ".join(["word"] * 100), "a" * 1_900],
+    "^[a-z]+(,[a-z]+)*$": ["one,two", "a,b,c,d,e,f", "a" * 1_900],
+    r"^.*\.(jpg|png)$": ["photo of me.jpg", "a" * 1_900 + ".png"],
+    r"^[A-Z]{2,}[0-9]+$": ["ABC123"],
+}
+
+
+@pytest.mark.parametrize("source", LIMITED)
+def test_patterns_with_a_length_have_what_is_common_in_few_rules(source: str) -> None:
     language = pattern(source).within(1, 2_000)
-    assert language.matches(text)
-    assert language.matches(text + text[-1] * 200)
+    assert [text for text in LIMITED[source] if not language.matches(text)] == []
     found = rules(language, "text", json_letters, QUOTE)
     assert found is not None
-    assert len(found) < 10
+    assert len(found) < 60
+    assert [text for text in LIMITED[source] if not _in_json(language, text)] == []
+
+
+@pytest.mark.parametrize("span", [(0, 30), (3, 30), (5, 41), (2, 130)])
+@pytest.mark.parametrize("source", LIMITED)
+def test_texts_that_are_counted_in_runs(source: str, span: tuple[int, int]) -> None:
+    """Whatever the rules admit has the lengths and the pattern, and without escapes it is all that ``matches`` says."""
+    whole, language = pattern(source), pattern(source).within(*span)
+    raw, written = _compiled(language, raw_letters(""), '"<"'), _compiled(language, json_letters, QUOTE, QUOTE)
+    random = Random(f"{source} {span}")
+    for text in _like(source, random):
+        admitted = language.matches(text)
+        assert not admitted or (whole.matches(text) and span[0] <= len(text) <= span[1])
+        assert _accepts(raw, f"{text}<") == admitted
+        assert admitted or not _accepts(written, _json(text))
+    for _ in range(5):
+        assert language.matches(json.loads(_walk(written, random)))
+
+
+def _like(source: str, random: Random) -> list[str]:
+    """Texts of a few characters, and common ones with some changes."""
+    texts = ["".join(random.choices('ab/@. ,A1"\n', k=random.randrange(9))) for _ in range(60)]
+    for text in LIMITED[source]:
+        for _ in range(20):
+            start, size = random.randrange(len(text)), random.randrange(45)
+            texts.append(text[:size] + text[start : start + size])
+    return texts
 
 
 @pytest.mark.parametrize(

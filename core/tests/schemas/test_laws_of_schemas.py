@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -66,6 +66,7 @@ def some(held):
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@example({"const": 1.5, "multipleOf": 0.5}, False, False)
 @given(some(keywords(schemas(2))), schemas(2), schemas(1))
 def test_admitted_values_are_valid_and_exact_schemas_lose_none(schema, x, y):
     schema = {**schema, "$defs": {"x": x, "y": y}}

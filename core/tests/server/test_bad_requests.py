@@ -210,6 +210,20 @@ def test_messages_that_fit_no_prompt_are_refused_before_they_are_rendered(served
     assert (error["param"], error["code"]) == ("messages", "context_length_exceeded")
 
 
+def test_tools_that_fit_no_prompt_are_refused_before_they_are_rendered(served, monkeypatch):
+    monkeypatch.setattr(PromptRenderer, "render", None)
+    names = {f"property_{at}": {"type": "string"} for at in range(60_000)}
+    function = {"name": "f", "parameters": {"type": "object", "properties": names}}
+    error = served.error(400, tools=[{"type": "function", "function": function}])
+    assert (error["param"], error["code"]) == ("tools", "context_length_exceeded")
+
+
+def test_what_looks_like_a_reference_in_a_value_is_none(served):
+    served.engine.say("Hi")
+    schema = {"type": "object", "properties": {"a": {"const": {"$ref": "http://example.org"}}}}
+    assert served.both(tools=[{"type": "function", "function": {"name": "f", "parameters": schema}}]).content == "Hi"
+
+
 def test_too_many_prompts_at_once_are_a_full_queue(served, monkeypatch):
     monkeypatch.setattr(generation, "_MOST_PREPARING", 0)
     assert served.error(429, messages=MESSAGES)["code"] == "queue_full"

@@ -12,7 +12,8 @@ from toolglot.errors import GrammarError
 from toolglot.formats import Calls, Frame, JsonCall, WireFormat, WireFormatParser
 from toolglot.hookspecs import hookimpl
 from toolglot.requests import Named, Request, Tool
-from toolglot.server.strict import hold, recommended_level
+from toolglot.schemas import normalise
+from toolglot.server.strict import hold, left_out, recommended_level
 from toolglot.structural_tag import AnyText, StructuralTag
 
 DAYS = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
@@ -237,6 +238,27 @@ class TestPropertyOrder:
         assert reply.extension["relaxed"] == [
             {"tool": "f", "path": "/properties", "keyword": "properties", "reason": reason}
         ]
+
+    @pytest.mark.parametrize(
+        ("schema", "path"),
+        [
+            ({"type": "object", "required": ["a", "b"]}, "/required"),
+            ({"type": "object", "enum": [{"a": 1, "b": 2}]}, "/enum"),
+            ({"properties": {"x": {"const": {"a": 1}}}}, "/properties/x/const"),
+            ({"type": "object", "dependentRequired": {"a": ["b"]}}, "/dependentRequired"),
+            ({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "/oneOf/0/required"),
+            ({"type": "object", "propertyNames": {"enum": ["a", "b"]}, "minProperties": 1}, "/minProperties"),
+        ],
+    )
+    def test_whatever_is_said_of_members_as_a_whole_is_reported(self, schema, path):
+        findings = normalise(schema, arguments=False).findings
+        assert path in [found.path for found in left_out(schema, findings, free_order=True)]
+        assert list(left_out(schema, findings, free_order=False)) == []
+
+    def test_what_is_no_object_is_not(self):
+        schema = {"properties": {"a": {"enum": ["{", "x"]}}}
+        findings = normalise(schema).findings
+        assert [found.path for found in left_out(schema, findings, free_order=True)] == ["/properties"]
 
     def test_strict_tools_keep_theirs(self, serving):
         served = serving(any_property_order=True)

@@ -135,9 +135,11 @@ def _tool(name: str) -> dict[str, Any]:
 
 
 def read_json(path: str, what: str) -> Any:
-    """The JSON value in the file ``path`` (``-``: standard input). Raises UsageError."""
+    """The JSON value in the file ``path`` (``-``: standard input), which may begin with a byte order mark. Raises
+    UsageError.
+    """
     try:
-        return json.loads(read_text(path, what))
+        return json.loads(read_text(path, what).removeprefix("\ufeff"))
     except ValueError as error:
         raise UsageError(f"{what} {path}: not JSON: {error}") from error
     except RecursionError as error:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from toolglot.errors import GrammarError
+from toolglot.schemas import deadline
 
 MAX_RULES = 40_000
 """Of how many rules a grammar may be made."""
@@ -63,6 +64,7 @@ class Rules:
 
     def reserve(self, hint: str) -> str:
         """A name for a rule that is defined later, so that it may refer to itself."""
+        deadline.check()
         if len(self._bodies) >= MAX_RULES:
             raise GrammarError("a tool's schema has too many parts to be made a grammar", param="tools")
         name = f"{hint}_{len(self._bodies)}"

@@ -11,12 +11,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from toolglot.errors import GrammarError
 from toolglot.formats.ebnf import Rules, text
 from toolglot.schemas.charset import Charset
-from toolglot.schemas.language import Language, Letters, anything, apart, json_key_letters, json_letters, rules
+from toolglot.schemas.language import (
+    Language,
+    Letters,
+    TooLargeError,
+    anything,
+    apart,
+    json_key_letters,
+    json_letters,
+    literals,
+    rules,
+)
 from toolglot.schemas.normal import String
 
 _RUNS = 8
@@ -63,10 +74,10 @@ class Strings:
     def key(self, names: Language | None, declared: Sequence[str]) -> str | None:
         """A name in quotes that is in ``names`` (None: any name) and none of ``declared``; None where there is none.
 
-        It is spelled in one way only, so that none comes twice in two spellings.
+        It is spelled in one way only, so that none comes twice in two spellings. Where it takes many states to tell it
+        from those declared, names that begin as they do are left out too.
         """
-        found = names or anything
-        return self._spelled("name", found.intersect(apart(declared)) if declared else found, json_key_letters)
+        return self._spelled("name", _undeclared(names or anything, declared), json_key_letters)
 
     def spelled(self, written: str) -> str:
         """JSON text, with escapes for what is excluded."""
@@ -157,6 +168,14 @@ class Strings:
     @property
     def _escape(self) -> str:
         return rf'"\\" {self._rules.name("escape", _ESCAPE)}'
+
+
+def _undeclared(names: Language, declared: Sequence[str]) -> Language:
+    """The names but those that are declared, and, where that is too much, those that begin as one of them, or all."""
+    for others in (apart(declared), apart(declared, 1)) if declared else (anything,):
+        with suppress(TooLargeError):
+            return names.intersect(others)
+    return literals(())
 
 
 @lru_cache(256)

@@ -142,7 +142,7 @@ def grammar_compiler(info: Any, *, lazy: bool, cache: int) -> Any:
 
 def refusal(reason: str) -> GrammarError:
     """The error for a tag that cannot be compiled."""
-    return GrammarError(f"the tools cannot be compiled into a grammar: {reason}", param="tools")
+    return GrammarError(f"what is asked for cannot be compiled into a grammar: {reason}", param="tools")
 
 
 def reason(error: Exception) -> str:

@@ -21,6 +21,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -186,9 +187,10 @@ def _limit_memory(room: int) -> None:
 
 
 def step_back(thread: threading.Thread) -> None:
-    """Let what others do come before a thread of this process."""
+    """Let what others do come before a thread of this process; it may have ended already."""
     if sys.platform == "linux" and thread.native_id is not None:  # elsewhere threads have no priority of their own
-        os.setpriority(os.PRIO_PROCESS, thread.native_id, _BACK)
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, thread.native_id, _BACK)
 
 
 def _receive(ours: socket.socket) -> bytes:

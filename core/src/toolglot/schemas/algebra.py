@@ -7,7 +7,7 @@ from typing import Any
 
 from toolglot.schemas import arrays, numbers, objects, strings
 from toolglot.schemas.admission import admitted
-from toolglot.schemas.language import TooLargeError, literals
+from toolglot.schemas.language import TooLargeError, apart, literals
 from toolglot.schemas.normal import (
     Anything,
     Array,
@@ -25,6 +25,8 @@ from toolglot.schemas.unions import options, typed, united
 from toolglot.schemas.unsettled import EVERY, NOTHING, REST, Rest, kind
 from toolglot.schemas.values import decimal, kind_of
 
+_MANY_TEXTS = 200
+"""Up to how many strings are told apart from all others by each of their characters."""
 MAX_OPTIONS = 128
 """How many options the intersection of two unions may have."""
 
@@ -133,10 +135,17 @@ class Algebra(References):
         texts = [value for value in values if isinstance(value, str)]
         plain: list[Node] = [typed(EVERY - kinds)]
         plain += numbers.without(numeric) if numeric else []
-        plain += [strings.made(0, None, literals(texts).complement(), self.losses)] if texts else []
+        plain += [self._other_texts(texts)] if texts else []
         truths = [value for value in (True, False) if not any(value is one for one in values)]
         plain += [Constants(tuple(truths))] if truths and "boolean" in kinds else []
         return united([*plain, *self._except_nested(values, kinds)])
+
+    def _other_texts(self, texts: list[str]) -> Node:
+        """All strings but these; of many, not all: each of their characters would take a state."""
+        if len(texts) <= _MANY_TEXTS:
+            return strings.of(literals(texts).complement())
+        self.losses.shrink(f"strings that begin as one of {len(texts)} do")
+        return strings.of(apart(texts))
 
     def _except_nested(self, values: tuple[Any, ...], kinds: set[str]) -> Iterator[Node]:
         """The arrays but these, and the objects but these, where some of ``values`` are such."""

@@ -11,6 +11,9 @@ from toolglot.schemas.normal import Normal
 Level: TypeAlias = Literal["exact", "narrowed", "unenforceable"]
 _RANK: dict[Level, int] = {"exact": 0, "narrowed": 1, "unenforceable": 2}
 
+SAYS_NOTHING = "says nothing of values"
+"""The reason of a keyword that no value depends on."""
+
 
 class Finding(Struct, frozen=True):
     """What became of one keyword. ``path`` is its JSON pointer in the client's schema.

@@ -27,6 +27,8 @@ class Document:
         self._check(schema, "")
         self._resources = {"": ""}
         self._anchors: dict[tuple[str, str], str] = {}
+        if len(self._identified) > _MAX_IDENTIFIED:
+            raise GrammarError(f"/: more than {_MAX_IDENTIFIED} parts have an $id or $anchor of their own")
         for path, found in sorted(self._identified, key=lambda one: one[0].count("/")):
             self._identify(path, found)
 
@@ -109,4 +111,6 @@ def _join(base: str, reference: str) -> str:
     return base + reference if reference.startswith("#") else urljoin(base, reference)
 
 
+_MAX_IDENTIFIED = 200
+"""How many parts of a schema may have names; to resolve a reference takes as many steps."""
 _IDENTIFIERS = frozenset(("$id", "id", "$anchor", "$dynamicAnchor"))

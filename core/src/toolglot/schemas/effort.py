@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolglot.errors import GrammarError
+from toolglot.schemas import deadline
 
 MAX_STEPS = 60_000
 """How many steps one schema may take; a step is about ten microseconds."""
@@ -26,9 +27,10 @@ class Effort:
         """Count what was done, or is about to be.
 
         Raises:
-            GrammarError: it is too much.
+            GrammarError: it is too much, or too late.
         """
         self._steps += steps
+        deadline.check()
         if self._steps > MAX_STEPS:
             raise GrammarError(f"/: the schema takes more than {MAX_STEPS} steps to work out")
 

@@ -72,17 +72,7 @@ class Repeat(_Node):
     __hash__ = _Node.__hash__
 
 
-@dataclass(frozen=True)
-class Limit(_Node):
-    """A text of the part that has at most ``most`` characters, where to count them would take a large tree."""
-
-    part: Expression
-    most: int
-
-    __hash__ = _Node.__hash__
-
-
-Expression: TypeAlias = Chars | Sequence | Choice | Repeat | Limit
+Expression: TypeAlias = Chars | Sequence | Choice | Repeat
 
 EMPTY = Sequence(())
 """The empty text."""
@@ -164,14 +154,6 @@ def repeat(part: Expression, least: int, most: int | None) -> Expression:
     return Repeat(part, 0 if nullable(part) else least, most)
 
 
-def limit(part: Expression, most: int) -> Expression:
-    """A text of the part that has at most ``most`` characters."""
-    least, longest = lengths(part)
-    if least > most or part == NONE:
-        return NONE
-    return part if longest is not None and longest <= most else Limit(part, most)
-
-
 def _without_gaps(inner: Repeat, least: int, most: int | None) -> bool:
     """Whether ``least`` to ``most`` times the inner repetition is any number of its part between two numbers."""
     if least == most:
@@ -206,8 +188,6 @@ def lengths(node: Expression) -> tuple[int, int | None]:
         case Repeat(part, least, most):
             shortest, longest_part = lengths(part)
             return shortest * least, None if most is None or longest_part is None else longest_part * most
-        case Limit(part, most):
-            return lengths(part)[0], most
 
 
 def _sum(spans: list[tuple[int, int | None]]) -> tuple[int, int | None]:
@@ -224,8 +204,6 @@ def size(node: Expression) -> int:
             return sum(map(size, parts))
         case Repeat(part, least, most):
             return size(part) * max(least, most or 0, 1)
-        case Limit(part, most):
-            return size(part) * most
 
 
 def shortest(node: Expression) -> str:
@@ -245,8 +223,6 @@ def shortest(node: Expression) -> str:
             return shortest(min(options, key=lambda option: lengths(option)[0]))
         case Repeat(part, least, _):
             return shortest(part) * least if least else ""
-        case Limit(part):
-            return shortest(part)
 
 
 def matches(node: Expression, whole: str) -> bool:
@@ -285,8 +261,6 @@ class _Positions:
                 return found
             case Repeat(part, least, most):
                 return self._repeated(part, least, most, before)
-            case Limit(part, most):
-                return self._limited(part, most, before)
 
     def _repeated(self, part: Expression, least: int, most: int | None, before: int) -> int:
         for _ in range(least):
@@ -305,14 +279,6 @@ class _Positions:
     def _run(self, held: int, before: int) -> int:
         """Where one may be who goes on over any number of characters that are held: a carry goes over all at once."""
         return before | ((before & held) + held ^ held)
-
-    def _limited(self, part: Expression, most: int, before: int) -> int:
-        found = 0
-        while before:
-            first = before & -before
-            found |= self.after(part, first) & (first << most + 1) - 1
-            before ^= first
-        return found
 
     def _holding(self, among: Charset) -> int:
         if among not in self._holders:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from toolglot.schemas import arrays, numbers, objects, strings
 from toolglot.schemas.language import Language, PatternError, TooLargeError, pattern, string_format
 from toolglot.schemas.member_patterns import MemberPatterns
-from toolglot.schemas.normal import Anything, Bound, Node, Object, Others, Property, String
+from toolglot.schemas.normal import Anything, Bound, Constants, Node, Object, Others, Property, String
 from toolglot.schemas.part import Part
 from toolglot.schemas.type_names import type_names
 from toolglot.schemas.unions import united
@@ -48,7 +49,15 @@ def _number(part: Part) -> Node:
     if "multipleOf" not in part.values:
         return node
     divisor = decimal(part.values["multipleOf"])
+    if divisor % 1 and (named := _constants(part)):
+        found = tuple(value for value in named if numbers.is_multiple(value, divisor))
+        return part.refined(node, Constants(found) if found else NOTHING, "multipleOf")
     return part.refined(node, numbers.multiples(divisor, part.algebra("multipleOf").losses), "multipleOf")
+
+
+def _constants(part: Part) -> list[Any]:
+    """All that ``enum`` and ``const`` hold."""
+    return [*part.get("enum", ()), *([part.values["const"]] if "const" in part.values else ())]
 
 
 def _bound(part: Part, keyword: str) -> Bound | None:
@@ -58,7 +67,7 @@ def _bound(part: Part, keyword: str) -> Bound | None:
 
 def _string(part: Part) -> Node:
     least, most = part.get("minLength", 0), part.get("maxLength")
-    node = TYPED["string"] if (least, most) == (0, None) else strings.made(least, most, None, part.walk.algebra.losses)
+    node = TYPED["string"] if (least, most) == (0, None) else strings.made(least, most)
     for keyword, load in (("pattern", pattern), ("format", string_format)):
         if keyword in part.values and (language := _language(part, keyword, load)):
             node = part.refined(node, String(language=language), keyword)

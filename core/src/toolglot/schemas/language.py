@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache, reduce
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from toolglot.schemas import automaton as automata
 from toolglot.schemas import expressions, lengths
@@ -12,6 +12,7 @@ from toolglot.schemas.automaton import Automaton
 from toolglot.schemas.charset import Charset
 from toolglot.schemas.expressions import ANYTHING, Expression, TooLargeError
 from toolglot.schemas.patterns import Alternative, PatternError, parsed
+from toolglot.schemas.runs import Runs, runs
 from toolglot.schemas.string_formats import FORMATS
 from toolglot.schemas.string_rules import Letters, json_key_letters, json_letters, raw_letters, written
 
@@ -20,15 +21,18 @@ __all__ = [
     "json_letters", "literals", "pattern", "raw_letters", "rules", "string_format",
 ]  # fmt: skip
 
-Strings: TypeAlias = Expression | Automaton
+Strings: TypeAlias = Expression | Automaton | Runs
+Found = TypeVar("Found")
 _MAX_SIZE = 200
 """How large the tree of what is written as an automaton may be."""
 _MAX_WIDE = 32
 """How many states with many characters there may be where there is another way to write the same: XGrammar takes about
 25 ms for the mask of each (for a vocabulary of 130,000 tokens), and next to nothing for one with few characters.
 """
-_MAX_COUNTED = 256
-"""How many there may be where any other way leaves out strings."""
+_GREATEST_COST = 300
+"""How many of those milliseconds it may take to count characters one by one."""
+_LAST_RESORT = 1500
+"""How many where there is no other way."""
 
 
 class Language:
@@ -84,13 +88,9 @@ class Language:
         Raises:
             TooLargeError: the automaton is too large.
         """
-        strings, outer = self.strings, self._outer or (lambda: self.strings)
-        found = _within(strings, least, most)
-        some = None if found or isinstance(strings, Automaton) else lengths.shorter(strings, least, most)
-        whole = found or some
-        if whole is None:
-            raise TooLargeError(f"an automaton for a pattern and {least} to {most} characters would be too large")
-        return Language(whole, lambda: _counted(outer(), least, most), narrowed=self.narrowed or found is None)
+        outer = self._outer or (lambda: self.strings)
+        found, whole = _within(self.strings, least, most)
+        return Language(found, lambda: _counted(outer(), least, most), narrowed=self.narrowed or not whole)
 
     def matches(self, text: str) -> bool:
         """Whether the text is one of the strings.
@@ -99,7 +99,7 @@ class Language:
             TooLargeError: it takes too long to find out.
         """
         strings = self.strings
-        return strings.matches(text) if isinstance(strings, Automaton) else expressions.matches(strings, text)
+        return strings.matches(text) if isinstance(strings, Automaton | Runs) else expressions.matches(strings, text)
 
     @property
     def empty(self) -> bool:
@@ -115,7 +115,7 @@ class Language:
         if self.empty:
             return None
         strings = self.strings
-        return strings.shortest() if isinstance(strings, Automaton) else expressions.shortest(strings)
+        return strings.shortest() if isinstance(strings, Automaton | Runs) else expressions.shortest(strings)
 
     def _widest(self) -> Strings:
         return self._outer() if self._outer else self.strings
@@ -154,14 +154,8 @@ def string_format(name: str) -> Language | None:
         raise PatternError("no grammar can tell whether a text is a regular expression")
     if name not in FORMATS:
         return None
-    parts, narrowed = FORMATS[name]
-    return Language(expressions.sequence(_part(*part) for part in parts), lambda: ANYTHING, narrowed=narrowed)
-
-
-def _part(source: str, most: int | None) -> Expression:
-    """A part of a format."""
-    node = parsed(f"^(?:{source})$")[0].node
-    return node if most is None else expressions.limit(node, most)
+    source, narrowed = FORMATS[name]
+    return Language(parsed(f"^(?:{source})$")[0].node, lambda: ANYTHING, narrowed=narrowed)
 
 
 def literals(names: Iterable[str]) -> Language:
@@ -196,11 +190,11 @@ def rules(language: Language, name: str, letters: Letters, end: str = "") -> lis
     """EBNF rules for XGrammar, the first of which is ``name``: the strings, spelled as ``letters`` spells characters,
     and behind them ``end``, an EBNF literal that no string is spelled with. None where no string can be spelled.
 
-    Masks are much faster where ``end`` is part of the rules: put the closing quote there. A string that comes near to
-    its greatest length may have to end some characters before it, by as many as its escapes are longer.
+    Masks are much faster where ``end`` is part of the rules: put the closing quote there. A string of limited length
+    may have to end earlier if it has many escapes.
     """
     strings = language.strings
-    if not isinstance(strings, Automaton):
+    if not isinstance(strings, Automaton | Runs):
         strings = _small(strings) or strings
     return written(strings, name, letters, end)
 
@@ -219,7 +213,7 @@ def _alternative(one: Alternative) -> Strings:
 def _union(one: Strings, other: Strings) -> Strings:
     if expressions.NONE in (one, other):
         return other if one == expressions.NONE else one
-    if isinstance(one, Automaton) or isinstance(other, Automaton):
+    if isinstance(one, Automaton | Runs) or isinstance(other, Automaton | Runs):
         return automata.joined(_automaton(one), _automaton(other))
     return ANYTHING if ANYTHING in (one, other) else expressions.choice([one, other])
 
@@ -227,6 +221,10 @@ def _union(one: Strings, other: Strings) -> Strings:
 def _intersection(one: Strings, other: Strings) -> Strings:
     if ANYTHING in (one, other) or one == other:
         return other if one == ANYTHING else one
+    for counted, limited in ((one, other), (other, one)):
+        if isinstance(counted, Runs):
+            least, most = (limited.least, limited.most) if isinstance(limited, Runs) else (0, None)
+            return _narrower(counted, automata.intersection(counted.automaton, _unlimited(limited)), least, most)
     return automata.intersection(_automaton(one), _automaton(other))
 
 
@@ -234,39 +232,61 @@ def _complement(strings: Strings) -> Strings:
     return automata.complement(_automaton(strings))
 
 
-def _within(strings: Strings, least: int, most: int | None) -> Strings | None:
-    """Just the strings that are that long; None where that takes a large automaton."""
-    if not isinstance(strings, Automaton) and (tree := lengths.within(strings, least, most)) is not None:
-        return tree
-    try:
-        counted = _counted(strings, least, most)
-    except TooLargeError:
-        counted = None
-    if counted is not None and (most is None or counted.wide_states <= _MAX_WIDE):
-        return counted
-    if most is not None and not isinstance(strings, Automaton) and (limited := _limited(strings, least, most)):
-        return limited
-    return counted if counted is not None and counted.wide_states <= _MAX_COUNTED else None
+def _within(strings: Strings, least: int, most: int | None) -> tuple[Strings, bool]:
+    """The strings that are that long, and whether they are all; the first way to say it that a grammar is fast with.
+
+    Raises:
+        TooLargeError: there is none.
+    """
+    if isinstance(strings, Runs):
+        return _narrower(strings, strings.automaton, least, most), True
+    tree = None if isinstance(strings, Automaton) else lengths.within(strings, least, most)
+    if tree is not None and lengths.cost(tree) <= _GREATEST_COST:
+        return tree, True
+    counted = _if_small(lambda: _counted(strings, least, most))
+    if counted is not None and (most is None or counted.cost <= _GREATEST_COST):
+        return counted, True
+    part = None if isinstance(strings, Automaton) else lengths.shorter(strings, least, most)
+    if part is not None and expressions.lengths(strings)[1] is not None and lengths.cost(part) <= _GREATEST_COST:
+        return part, False
+    if most is not None and (some := _if_small(lambda: runs(_automaton(strings), least, most))):
+        return some, False
+    if part is not None and lengths.cost(part) <= _LAST_RESORT:
+        return part, part == tree
+    raise TooLargeError(f"an automaton for a pattern and {least} to {most} characters would be too large")
 
 
-def _limited(node: Expression, least: int, most: int) -> Expression | None:
-    """The strings that are that long, if a grammar may stop one soon after wherever it is."""
-    long = lengths.within(node, least, None)
-    if long is None:
-        return None
+def _narrower(one: Runs, automaton: Automaton, least: int, most: int | None) -> Strings:
+    """The strings of an automaton that have the lengths of the runs, and these too."""
+    least, most = max(one.least, least), one.most if most is None else min(one.most, most)
+    if _if_small(lambda: _counted(automaton, least, most)) == automata.NOTHING:
+        return automata.NOTHING
+    found = runs(automaton, least, most)
+    if found is None:
+        raise TooLargeError(f"strings of {least} to {most} characters cannot be counted")
+    return found
+
+
+def _if_small(operation: Callable[[], Found]) -> Found | None:
     try:
-        margin = _automaton(long).margin
+        return operation()
     except TooLargeError:
         return None
-    return expressions.limit(long, most) if margin is not None and margin < most else None
 
 
 def _counted(strings: Strings, least: int, most: int | None) -> Automaton:
     return automata.within(_automaton(strings), least, most)
 
 
+def _unlimited(strings: Strings) -> Automaton:
+    """An automaton of the strings, without the limits of runs."""
+    return strings.automaton if isinstance(strings, Runs) else _automaton(strings)
+
+
 @lru_cache(256)
 def _automaton(strings: Strings) -> Automaton:
+    if isinstance(strings, Runs):
+        return automata.within(strings.automaton, strings.least, strings.most)
     return strings if isinstance(strings, Automaton) else automata.automaton(strings)
 
 

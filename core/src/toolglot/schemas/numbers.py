@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 from toolglot.schemas.losses import Losses
 from toolglot.schemas.normal import Bound, Node, Number
 from toolglot.schemas.unsettled import NOTHING
+from toolglot.schemas.values import decimal
 
 MAX_MULTIPLE = 1000
 """The largest divisor that a grammar of digits is made for."""
@@ -65,6 +67,13 @@ def multiples(divisor: Decimal, losses: Losses) -> Number:
         losses.grow(f"multiples of more than {MAX_MULTIPLE}")
         return Number(integer=step.denominator == 1)
     return Number(integer=True, multiple=step.numerator)
+
+
+def is_multiple(value: Any, divisor: Decimal) -> bool:
+    """Whether every validator takes a JSON value for a multiple: some divide as floats do, and some as decimals."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return decimal(value) % divisor == 0 and (value / float(divisor)).is_integer()
 
 
 def admits(node: Number, value: Decimal) -> bool:

@@ -1,9 +1,9 @@
 """Sets of strings as EBNF for XGrammar.
 
 XGrammar is slow where it must try tokens at run time: at the end of a rule, when what comes behind it is not known.
-So every rule goes on to the next one at its very end, counts of characters are limits of a rule (``max_chars``), and
-the text behind a string is part of its last rule. A limit counts characters as they are spelled, so strings with
-escapes may end up to as many characters earlier as the escapes have more.
+So every rule goes on to the next one at its very end, and the text behind a string is part of its last rule. It is fast
+where a class of characters is counted right before a single character that is none of them; so characters are counted
+in runs up to such a one, which may be the backslash of an escape (see :mod:`toolglot.schemas.runs`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from typing import TypeAlias
 from toolglot.schemas import expressions
 from toolglot.schemas.automaton import FEW, Automaton, automaton
 from toolglot.schemas.charset import EVERYTHING, Charset
-from toolglot.schemas.expressions import Chars, Choice, Expression, Limit, Repeat
+from toolglot.schemas.expressions import Chars, Choice, Expression, Repeat
+from toolglot.schemas.runs import WORD, Place, Runs, Way, runs
 
 Letters: TypeAlias = Callable[[Charset], Sequence[str]]
 """How one character of a set is spelled: EBNF expressions, one of which it is; none where none of them can be."""
 
 _COPIES = 4
 """Up to how many turns are written one by one."""
+_BACKSLASH = r'"\\'
+"""How an escape begins."""
 _CONTROLS = Charset(((0x00, 0x1F),))
 _QUOTED = Charset.of('"\\')
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
@@ -63,11 +66,11 @@ def raw_letters(excluded: str) -> Letters:
 
 
 def character_class(characters: Charset) -> str:
-    """A class of characters in EBNF. A set that lacks few is written as what it lacks, which XGrammar counts faster;
-    the surrogates are among that, or else their code points could be written, in what would be no UTF-8.
+    """A class of characters in EBNF. A set of more than a few is written as what it lacks, which XGrammar counts
+    faster; the surrogates are among that, or else their code points could be written, in what would be no UTF-8.
     """
     lacking = ~characters
-    if len(lacking.ranges) <= len(characters.ranges) and lacking.ranges:
+    if lacking and (len(characters) > FEW or len(lacking.ranges) <= len(characters.ranges)):
         return rf"[^{_ranges(lacking)}\ud800-\udfff]"
     return f"[{_ranges(characters)}]"
 
@@ -85,10 +88,13 @@ def _code(point: int) -> str:
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 
-def written(strings: Expression | Automaton, name: str, letters: Letters, end: str) -> list[str] | None:
+def written(strings: Expression | Automaton | Runs, name: str, letters: Letters, end: str) -> list[str] | None:
     """The rules of a set of strings, the first of which is ``name``; see :func:`toolglot.schemas.language.rules`."""
     rules = _Rules(name, letters)
-    options = rules.states(strings, end) if isinstance(strings, Automaton) else rules.followed(strings, end)
+    if isinstance(strings, Runs):
+        options = rules.runs(strings, end)
+    else:
+        options = rules.states(strings, end) if isinstance(strings, Automaton) else rules.followed(strings, end)
     return [f"{name} ::= {' | '.join(options)}", *rules.lines] if options else None
 
 
@@ -100,6 +106,7 @@ class _Rules:
         self._name = name
         self._letters = letters
         self._known: dict[str, str] = {}
+        self._bodies: dict[str, list[str]] = {}
         self._count = 0
 
     def states(self, strings: Automaton, end: str) -> list[str]:
@@ -144,14 +151,44 @@ class _Rules:
                 return self._characters(list(self._letters(among)), among, least, most, rest)
             case Repeat(part, least, most):
                 return self._repeated(part, least, most, rest)
-            case Limit(part, most):
-                return self._limited(automaton(part), most, rest)
 
-    def _limited(self, strings: Automaton, most: int, rest: str) -> list[str]:
-        """XGrammar lets a rule that has reached its limit go on to where it can end: that far before, it must stop."""
-        from toolglot.schemas import automaton as automata
+    def runs(self, strings: Runs, end: str) -> list[str]:
+        """The ways out of the first place. There is a rule for every other place."""
+        names: dict[Place, str] = {}
+        found: list[str] = []
+        for place in strings.backwards():
+            found = [one for way in strings.plan[place] for one in self._way(way, names, end)]
+            if found and place != next(iter(strings.plan)):
+                names[place] = self._rule(found)
+        return found
 
-        return self.states(automata.within(strings, 0, most), rest)
+    def _way(self, way: Way, names: dict[Place, str], end: str) -> list[str]:
+        """How a way and what follows can be spelled."""
+        plain, escapes = self._spelled(way.among)
+        if (way.least and not plain) or (way.target and way.target not in names):
+            return []
+        run = self._run(way, plain)
+        if way.target is None:
+            return [_then(run, end) if run else end or '""']
+        exits = escapes if way.escaped else self._letters(way.through)
+        return [" ".join(filter(None, (run, one, names[way.target]))) for one in exits]
+
+    def _spelled(self, among: Charset) -> tuple[str, list[str]]:
+        """The class of those characters of a set that are written as they are, if any are, and the escapes, as one."""
+        spelled = self._letters(among) if among else ()
+        escapes = [one for one in spelled if one.startswith(_BACKSLASH)]
+        plain = "" if len(escapes) == len(spelled) else spelled[0]
+        codes = [f'"{one.removeprefix(_BACKSLASH)}'.removeprefix('"" ') for one in escapes]
+        return plain, [f'{_BACKSLASH}" {self._rule(codes)}'] if codes else []
+
+    def _run(self, way: Way, plain: str) -> str:
+        if not plain or not way.most:
+            return ""
+        run = _times(plain, way.least, way.most)
+        if not way.words:
+            return run
+        word = self._rule([f'" " {_times(plain, 1, WORD)}'])
+        return f"{run} {word}{{0,{way.words}}}"
 
     def _sequence(self, parts: tuple[Expression, ...], rest: str) -> list[str]:
         ways = [rest or '""']
@@ -185,17 +222,16 @@ class _Rules:
         """Many characters of one set."""
         if not ways:
             return [] if least else [rest or '""']
-        if len(ways) == 1 and (most is None or len(among) <= FEW or most - least <= _COPIES):
-            return [_then(_times(ways[0], least, most), rest)]
-        if len(ways) == 1 and ways[0].startswith("[^") and rest.startswith('"'):
-            return [_then(_times(ways[0], least, most), rest)]
+        if len(ways) == 1:
+            behind = self._bodies.get(rest, []) if most is not None and most > least else []
+            direct = 0 < len(behind) <= _COPIES and all(one.startswith('"') for one in behind)
+            return [_then(_times(ways[0], least, most), one) for one in (behind if direct else [rest])]
         if most is None:
             return self._fixed(ways, least, self._loop(ways, rest))
-        if most == least:
-            return self._fixed(ways, least, rest)
-        if len(ways) == 1 and rest.startswith('"') and not ways[0].startswith("[^"):
-            return [_then(_times(f"[^{_ranges(~among)}\\ud800-\\udfff]", least, most), rest)]
-        return [_then(_times(ways[0], least, most), rest)]
+        if most <= _COPIES:
+            return self._repeated(Chars(among), least, most, rest)
+        counted = runs(automaton(expressions.repeat(Chars(among), 0, None)), least, most)
+        return self.runs(counted, self._short(rest)) if counted else []
 
     def _loop(self, ways: list[str], rest: str) -> str:
         """The rule for any number of these and then ``rest``."""
@@ -217,12 +253,13 @@ class _Rules:
     def _short(self, rest: str) -> str:
         return rest if rest == "" or " " not in rest else self._rule([rest])
 
-    def _rule(self, ways: list[str], attributes: str = "") -> str:
+    def _rule(self, ways: list[str]) -> str:
         """The name of a rule with these ways; the same for the same."""
-        body = f"{attributes} ::= {' | '.join(ways)}"
+        body = " | ".join(ways)
         if body not in self._known:
-            self._known[body] = self._new()
-            self.lines.append(f"{self._known[body]}{body}")
+            name = self._known[body] = self._new()
+            self._bodies[name] = ways
+            self.lines.append(f"{name} ::= {body}")
         return self._known[body]
 
     def _new(self) -> str:

@@ -16,27 +16,39 @@ _TOO_LARGE = 300
 """How many states could have been made while it was found out that there would be too many."""
 
 
-def made(least: int, most: int | None, language: Language | None, losses: Losses) -> Node:
-    """The strings of a language (None: all) that are that long; :data:`NOTHING` where there are none."""
-    if language is None:
-        return NOTHING if most is not None and least > most else String(least, most)
-    if (least, most) != (0, None):
-        language = _within(language, least, most, losses)
-    return NOTHING if language.empty else String(language=language)
+def made(least: int, most: int | None) -> Node:
+    """The strings that are that long; :data:`NOTHING` where there are none."""
+    return NOTHING if most is not None and least > most else String(least, most)
 
 
 def intersect(one: String, other: String, losses: Losses) -> Node:
     """The strings in both."""
     least = max(one.least, other.least)
     most = min((most for most in (one.most, other.most) if most is not None), default=None)
-    return made(least, most, both(one.language, other.language, losses), losses)
+    language = both(one.language, other.language, losses)
+    if language is None:
+        return made(least, most)
+    if (least, most) == (0, None):
+        return of(language)
+    within = tried(lambda: language.within(least, most), losses.effort)
+    if within is None:
+        losses.grow("the automaton would be too large")
+        return one
+    if within.narrowed and within.strings != language.strings:
+        losses.shrink("with a pattern or format too, not all of the strings of these lengths")
+    return of(within)
+
+
+def of(language: Language) -> Node:
+    """The strings of a language; :data:`NOTHING` where there are none."""
+    return NOTHING if language.empty else String(language=language)
 
 
 def complement(node: String, losses: Losses) -> Iterator[Node]:
     """The strings that are not in it."""
     if node.language is not None:
         found = tried(node.language.complement, losses.effort) or _given_up(literals(()), losses.shrink)
-        yield made(0, None, found, losses)
+        yield of(found)
     if node.least:
         yield String(0, node.least - 1)
     if node.most is not None:
@@ -112,11 +124,4 @@ def _any(languages: list[Language | None], losses: Losses) -> Language | None:
         found = tried(partial(found.union, one), losses.effort)
         if found is None:
             losses.grow("the automaton of the names would be too large")
-    return found
-
-
-def _within(language: Language, least: int, most: int | None, losses: Losses) -> Language:
-    found = tried(lambda: language.within(least, most), losses.effort) or _given_up(language, losses.grow)
-    if found.narrowed and not language.narrowed:
-        losses.shrink("with a pattern too, not all of the lengths")
     return found

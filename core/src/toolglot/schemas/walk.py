@@ -8,7 +8,7 @@ from typing import Any
 from toolglot.errors import GrammarError
 from toolglot.schemas import applicators, evaluation, groups
 from toolglot.schemas.algebra import Algebra
-from toolglot.schemas.audit import Audit, Place
+from toolglot.schemas.audit import SAYS_NOTHING, Audit, Place
 from toolglot.schemas.document import Document
 from toolglot.schemas.nodes import small
 from toolglot.schemas.normal import Node, Reference, Union
@@ -100,7 +100,7 @@ class Walk:
     def _read(self, schema: Mapping[str, Any], place: Place) -> Node:
         part = Part(self, spelled(schema, lone_references=self.document.lone_references), place)
         for keyword in part.values if self.document.lone_references and "$ref" in schema else schema:
-            self.audit.add(place, keyword, reason="" if keyword in _SPEAKING else "says nothing of values")
+            self.audit.add(place, keyword, reason="" if keyword in _SPEAKING else SAYS_NOTHING)
         node = groups.said(part)
         for keyword, apply in _APPLICATORS.items():
             if keyword in part.values:

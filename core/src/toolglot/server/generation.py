@@ -98,6 +98,7 @@ class Generator:
             QueueFullError: many others are being prepared.
         """
         self.check_length(request.messages, "messages")
+        self.check_length([tool.to_openai() for tool in request.tools], "tools")
         request = self.parser.adjust(request)
         prompt = await self._queued(partial(self._prompts.render, request))
         reasoning = self.parser.prompt_reasoning(prompt.text)
@@ -378,5 +379,5 @@ def _text_bytes(value: Any) -> int:
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))
     if isinstance(value, Mapping):
-        return sum(map(_text_bytes, value.values()))
+        return sum(map(_text_bytes, value.values())) + sum(map(_text_bytes, value))
     return sum(map(_text_bytes, value)) if isinstance(value, list | tuple) else 0

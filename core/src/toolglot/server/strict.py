@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from toolglot.errors import GrammarError
 from toolglot.parser import Parser
 from toolglot.requests import Named, Request, StrictLevel, Tool
 from toolglot.schemas import Finding, normalise
+from toolglot.schemas.deadline import deadline
 from toolglot.server.extension import Relaxed
 from toolglot.server.plain import PlainText
 from toolglot.server.response_format import ResponseFormat
@@ -20,6 +22,15 @@ from toolglot.structural_tag import StructuralTag
 FREE_ORDER = "property order free: presence and uniqueness not enforced"
 LEFT_OUT = "the tool cannot be called in this reply"
 _ANY_OBJECT = {"type": "object"}
+_SECONDS = 1.0
+"""How much of a processor's time the schemas of a request may take before their grammar is compiled."""
+_OF_OBJECTS = frozenset(
+    (
+        *("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
+        *("maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
+    )
+)
+"""Keywords that say something of an object's members as a whole; ``enum`` and ``const`` do where they hold objects."""
 _TOOL = re.compile(r"tools\[(?P<number>\d+)\]\.(?P<field>.+)")
 
 
@@ -39,6 +50,13 @@ def hold(
     Raises:
         GrammarError: a schema that must be held to cannot be; ``param`` is the field with it.
     """
+    with deadline(_SECONDS):
+        return _held(parser, request, response_format, enforce_calls=enforce_calls)
+
+
+def _held(
+    parser: Parser | PlainText, request: Request, response_format: ResponseFormat | None, *, enforce_calls: bool
+) -> Held:
     relaxed = list(_of_content(request, response_format))
     constrained = request if enforce_calls else _without_calls(request)
     if constrained is None:
@@ -72,7 +90,7 @@ def _of_content(request: Request, response_format: ResponseFormat | None) -> Ite
         return
     found = response_format.normalised()
     if not request.call_demanded:  # then there is no content
-        for finding in _left_out(found.findings, free_order=request.any_property_order):
+        for finding in left_out(response_format.schema, found.findings, free_order=request.any_property_order):
             yield Relaxed(finding.path, finding.keyword, finding.reason, response_format=response_format.name)
 
 
@@ -88,7 +106,8 @@ def _audited(request: Request, tool: Tool, relaxed: list[Relaxed]) -> Tool:
         spared = replace(tool, parameters=_ANY_OBJECT)
         relaxed.append(_note(tool, spared, error))
         return spared
-    for finding in _left_out(findings, free_order=request.any_property_order and tool.strict is not True):
+    free_order = request.any_property_order and tool.strict is not True
+    for finding in left_out(tool.parameters, findings, free_order=free_order):
         if tool.strict is True:
             reason = f"{finding.path} cannot be enforced: {finding.reason}"
             raise _refusal(request, tool, f"tool {tool.name!r} is strict, and {reason}")
@@ -96,13 +115,28 @@ def _audited(request: Request, tool: Tool, relaxed: list[Relaxed]) -> Tool:
     return tool
 
 
-def _left_out(findings: Iterable[Finding], *, free_order: bool) -> Iterator[Finding]:
-    """The keywords that a grammar does not hold to."""
+def left_out(schema: Any, findings: Iterable[Finding], *, free_order: bool) -> Iterator[Finding]:
+    """The keywords of a schema that a grammar does not hold to. ``free_order``: it leaves the order of members free."""
     for finding in findings:
         if finding.level == "unenforceable":
             yield finding
-        elif free_order and finding.keyword == "properties":
+        elif free_order and (finding.keyword in _OF_OBJECTS or _names_objects(schema, finding)):
             yield replace(finding, level="unenforceable", reason=FREE_ORDER)
+
+
+def _names_objects(schema: Any, finding: Finding) -> bool:
+    """Whether it is of an ``enum`` or a ``const`` that holds an object."""
+    if finding.keyword not in ("enum", "const"):
+        return False
+    value = schema
+    for step in finding.path.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        value = value[int(name)] if isinstance(value, list) else value.get(name)
+    return _has_object(value)
+
+
+def _has_object(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_has_object, value)))
 
 
 def _tag(parser: Parser | PlainText, request: Request, relaxed: list[Relaxed]) -> StructuralTag | None:

@@ -11,6 +11,8 @@ from toolglot.requests import Named, Tool, ToolChoice
 from toolglot.schemas.type_names import type_names
 from toolglot.server.config import ServerConfig
 
+_DATA = frozenset(("const", "enum", "default", "examples"))
+"""Keywords that hold values and no schemas."""
 _NAME = re.compile(r"[\w.:/-]{1,128}")
 
 NO_PARSER = (
@@ -106,6 +108,6 @@ def _refuse_odd_schema(schema: Mapping[str, Any], at: str) -> None:
             if isinstance(reference, str) and not reference.startswith("#"):
                 message = f"`$ref` {reference[:80]!r} leaves the schema; only references within it (`#/…`) are followed"
                 raise RequestError(message, param=at)
-            left += value.values()
+            left += (part for keyword, part in value.items() if keyword not in _DATA)
         elif isinstance(value, list):
             left += value
