@@ -212,8 +212,7 @@ def test_messages_that_fit_no_prompt_are_refused_before_they_are_rendered(served
 
 def test_tools_that_fit_no_prompt_are_refused_before_they_are_rendered(served, monkeypatch):
     monkeypatch.setattr(PromptRenderer, "render", None)
-    names = {f"property_{at}": {"type": "string"} for at in range(60_000)}
-    function = {"name": "f", "parameters": {"type": "object", "properties": names}}
+    function = {"name": "f", "description": "x" * 3_000_000}
     error = served.error(400, tools=[{"type": "function", "function": function}])
     assert (error["param"], error["code"]) == ("tools", "context_length_exceeded")
 
