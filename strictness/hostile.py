@@ -143,15 +143,15 @@ async def ask(client: httpx.AsyncClient, tool: dict[str, Any], **fields: Any) ->
     return await client.post("/v1/chat/completions", json=body, timeout=60)
 
 
-async def stream_until(over: asyncio.Event, client: httpx.AsyncClient, name: str) -> int:
-    """Ask for streamed replies, each with a schema that is new, until it is over; how many there were.
+async def stream_until(over: asyncio.Event, client: httpx.AsyncClient, name: str, *, anew: bool = False) -> int:
+    """Ask for streamed replies until it is over, with one schema or each with a new one; how many there were.
 
     Raises:
         AssertionError: one is not as it should be.
     """
     replies = 0
     while not over.is_set():
-        schema = an_object(**{f"city_{name}_{replies}": {"type": "string"}})
+        schema = an_object(**{f"city_{name}_{replies if anew else 0}": {"type": "string"}})
         response = await ask(client, function("weather", schema), stream=True)
         if response.status_code == 429:  # others on this machine left no time to tell how long it takes
             await asyncio.sleep(float(response.headers["retry-after"]))
