@@ -102,8 +102,8 @@ def strict(session: nox.Session) -> None:
     suite = ("--suite", str(json_schema_suite(session)))
     environment = {"OMP_NUM_THREADS": "1"}
     part, *flags = session.posargs or [""]
-    for name, arguments in {"suite": suite, "sample": suite, "load": (), "live": ()}.items():
-        if part in ("", name):
+    for name, arguments in {"suite": suite, "sample": suite, "live": (), "load": ()}.items():
+        if part == name or (part == "" and name != "load"):  # what it times is another machine's elsewhere
             session.run("python", "-m", "strictness", name, *arguments, *flags, env=environment)
 
 

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any
 
 import httpx
@@ -24,6 +25,7 @@ STREAMS = 8
 _TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 _WORDS = "All is well here. " * 4
 _SECONDS_A_TOKEN = 0.003
+_TRIES = 20
 
 
 class SteadyEngine:
@@ -141,15 +143,15 @@ async def ask(client: httpx.AsyncClient, tool: dict[str, Any], **fields: Any) ->
     return await client.post("/v1/chat/completions", json=body, timeout=60)
 
 
-async def stream_until(over: asyncio.Event, client: httpx.AsyncClient, name: str) -> int:
-    """Ask for streamed replies, each with a schema that is new, until it is over; how many there were.
+async def stream_until(over: asyncio.Event, client: httpx.AsyncClient, name: str, *, anew: bool = False) -> int:
+    """Ask for streamed replies until it is over, with one schema or each with a new one; how many there were.
 
     Raises:
         AssertionError: one is not as it should be.
     """
-    count = 0
+    replies = 0
     while not over.is_set():
-        schema = an_object(**{f"city_{name}_{count}": {"type": "string"}})
+        schema = an_object(**{f"city_{name}_{replies if anew else 0}": {"type": "string"}})
         response = await ask(client, function("weather", schema), stream=True)
         if response.status_code == 429:  # others on this machine left no time to tell how long it takes
             await asyncio.sleep(float(response.headers["retry-after"]))
@@ -157,18 +159,19 @@ async def stream_until(over: asyncio.Event, client: httpx.AsyncClient, name: str
         assert response.status_code == 200, response.text
         assert "[DONE]" in response.text
         assert "error" not in response.text
-        count += 1
-    return count
+        replies += 1
+    return replies
 
 
 async def answer(client: httpx.AsyncClient, schema: dict[str, Any]) -> tuple[httpx.Response, float]:
-    """The answer, asked again where the machine was too busy to tell, and the seconds that it took."""
-    while True:
+    """The answer, asked again a few times where the machine was too busy to tell, and the seconds that it took."""
+    for tries in count(1):
         start = time.monotonic()
         response = await ask(client, function("f", schema), tool_choice="required")
-        if response.status_code != 429:
+        if response.status_code != 429 or tries == _TRIES:
             return response, time.monotonic() - start
         await asyncio.sleep(float(response.headers["retry-after"]))
+    raise AssertionError
 
 
 def anew(schema: dict[str, Any], mark: str) -> dict[str, Any]:

@@ -869,6 +869,13 @@ def test_a_tool_that_takes_any_object_may_be_called_with_any_strings(accepts):
     )
 
 
+def test_parameters_that_are_not_declared_are_as_many_as_there_must_be(accepts):
+    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": {"minProperties": 2}}}]
+
+    assert accepts("qwen3_coder", qwen(element("city", "x") + element("unit", "y")), tools)
+    assert not accepts("qwen3_coder", qwen(element("city", "x")), tools)
+
+
 @pytest.mark.parametrize(
     ("family", "schema", "problem"),
     [

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from functools import cache
+from itertools import chain, combinations
 from random import Random
 
 import numpy as np
 import pytest
 import xgrammar
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from toolglot.errors import GrammarError
+from toolglot.formats.ebnf import Rules
 from toolglot.formats.json_grammar import json_value
+from toolglot.schemas import normalise
 from toolglot.schemas.admission import admits
 from toolglot.schemas.language import literals, pattern
 from toolglot.schemas.normal import (
@@ -309,6 +313,110 @@ def test_text_that_json_cannot_do_without_is_refused(text):
 def test_a_schema_that_admits_nothing_is_refused():
     with pytest.raises(GrammarError, match="admits nothing"):
         json_value(Normal(obj(("a!", Constants(())))))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {"^$": True}, "required": [""]},
+        {"patternProperties": {"^$": True}, "properties": {"": True}},
+        {"properties": {"a": True}, "patternProperties": {"^.$": True, "[^a]": True}},
+        {"patternProperties": {"[^a]": True}, "required": ["a"], "propertyNames": {"pattern": "^.$"}},
+    ],
+    ids=str,
+)
+def test_a_pattern_all_of_whose_names_are_declared_has_no_other_members(schema):
+    normal = normalise({"type": "object", **schema}).normal
+    found = samples(compiled(normal))
+
+    assert found
+    for text in found:
+        assert admits(normal, json.loads(text)), text
+
+
+NAMED = ["", "a", "b", "ab"]
+NAME_PATTERNS = ["^$", "^.$", "[^a]", "^a", "b$", "^(a|b)$", "^a?$"]
+
+
+@settings(max_examples=60, deadline=None)
+@example({"patternProperties": {"^$": True}, "required": [""], "minProperties": 3}, 0)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "properties": st.dictionaries(st.sampled_from(NAMED), st.booleans(), max_size=3),
+            "patternProperties": st.dictionaries(st.sampled_from(NAME_PATTERNS), st.booleans(), max_size=2),
+            "additionalProperties": st.booleans(),
+            "required": st.lists(st.sampled_from(NAMED), max_size=2, unique=True),
+            "propertyNames": st.builds(lambda one: {"pattern": one}, st.sampled_from(NAME_PATTERNS)),
+            "minProperties": st.integers(0, 4),
+            "maxProperties": st.integers(0, 4),
+        },
+    ),
+    st.integers(),
+)
+def test_whatever_names_a_schema_speaks_of_what_is_admitted_is_of_it(keywords, seed):
+    valid = Draft202012Validator({"type": "object", **keywords}).is_valid
+    try:
+        found = normalise({"type": "object", **keywords})
+        text = sample(compiled(found.normal), seed)
+    except GrammarError:
+        chosen = [combinations([*NAMED, "c", "z"], size) for size in range(5)]
+        assert not any(valid(dict.fromkeys(names)) for names in chain(*chosen))
+        return
+
+    pairs = json.loads(text, object_pairs_hook=lambda pairs: pairs) if text else []
+    if not found.relaxed and text and len(dict(pairs)) == len(pairs):
+        assert valid(json.loads(text)), text
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting", "others"),
+    [
+        ({"minProperties": 2}, [{"city": 1, "unit": 2}, {"a": 1, "z": 2, "b": 3}], [{"a": 1}]),
+        ({"minProperties": 3}, [{"a": 1, "k": 2, "z": 3}], [{"a": 1, "z": 2}]),
+        (
+            {"properties": {"a": {"type": "string"}}, "minProperties": 3, "additionalProperties": True},
+            [{"a": "x", "b": 1, "z": 2}],
+            [{"a": "x", "b": 1}, {"b": 1, "z": 2}],
+        ),
+        (
+            {"patternProperties": {"^x_": {"type": "null"}}, "minProperties": 2, "additionalProperties": False},
+            [{"x_a": None, "x_z": None}],
+            [{"x_a": None}, {"a": None, "z": None}],
+        ),
+        (
+            {"patternProperties": {"^[0-9]+$": {"type": "null"}}, "minProperties": 2, "additionalProperties": False},
+            [{"0": None, "17": None}],
+            [{"0": None}],
+        ),
+    ],
+    ids=str,
+)
+def test_members_that_are_not_declared_are_as_many_as_there_must_be(schema, fitting, others):
+    found = normalise({"type": "object", **schema})
+    grammar = compiled(found.normal)
+
+    assert {one.keyword: one.level for one in found.findings}["minProperties"] == "narrowed"
+    assert [value for value in fitting if not accepts(grammar, json.dumps(value))] == []
+    assert [value for value in others if accepts(grammar, json.dumps(value))] == []
+    for text in samples(grammar):
+        assert len(json.loads(text)) >= schema["minProperties"], text
+
+
+def test_more_members_than_can_be_told_apart_are_not_all_counted():
+    found = normalise({"type": "object", "minProperties": 50})
+
+    assert [one.path for one in found.relaxed] == ["/minProperties"]
+    assert samples(compiled(found.normal))
+
+
+def test_a_rule_without_a_body_is_no_rule():
+    rules = Rules()
+    name = rules.reserve("rule")
+
+    with pytest.raises(ValueError, match=name):
+        rules.grammar(name)
 
 
 def test_a_thousand_optional_members_take_as_many_rules():

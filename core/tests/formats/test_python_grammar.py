@@ -92,6 +92,13 @@ def of_object(required=(), **properties):
     }
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_arguments_that_are_not_declared_are_as_many_as_there_must_be(kind):
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "minProperties": 3, "additionalProperties": {}}
+
+    assert admitted(kind, schema, [{"a": "x", "b": 1, "z": 2}, {"a": "x", "b": 1}]) == [True, False]
+
+
 # values
 
 

@@ -319,6 +319,7 @@ ENFORCED = {
 REPORTED = {
     "pattern, lookbehind": ({"type": "string", "pattern": "(?<=a)b"}, "/pattern"),
     "pattern, backreference": ({"type": "string", "pattern": r"^(a|b)\1$"}, "/pattern"),
+    "minProperties of many undeclared": ({"type": "object", "minProperties": 50}, "/minProperties"),
     "uniqueItems": ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "/uniqueItems"),
     "$dynamicRef": ({"items": {"$dynamicRef": "#x"}, "$defs": {"x": {"$dynamicAnchor": "x"}}}, "/items/$dynamicRef"),
     "multipleOf a large number": ({"type": "integer", "multipleOf": 1009}, "/multipleOf"),
@@ -343,6 +344,10 @@ REFUSED = {
         "/properties/a: the schema admits no value",
     ),
     "contradictory bounds": ({"type": "integer", "minimum": 5, "maximum": 3}, "/: the schema admits no value"),
+    "an alternative that is narrowed": (
+        {"anyOf": [{"oneOf": [True, {"type": "integer"}]}], "enum": [2.5]},
+        "/: the schema admits no value that a grammar can be made for",
+    ),
     "unknown type": ({"items": {"type": "thing"}}, "/items/type: 'thing' is no type of JSON"),
 }
 """By feature: a schema, and how the message begins."""

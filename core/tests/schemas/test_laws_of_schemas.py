@@ -65,20 +65,28 @@ def some(held):
     return wanted.flatmap(lambda keys: st.fixed_dictionaries({key: held[key] for key in keys}))
 
 
+def is_valid(schema, value):
+    try:
+        return Draft202012Validator(schema).is_valid(value)
+    except RecursionError:  # a circle among members that no value of the schema's type has
+        assume(False)
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @example({"const": 1.5, "multipleOf": 0.5}, False, False)
+@example({"anyOf": [{"oneOf": [True, {"type": "integer"}]}], "enum": [1.5]}, False, False)
 @given(some(keywords(schemas(2))), schemas(2), schemas(1))
 def test_admitted_values_are_valid_and_exact_schemas_lose_none(schema, x, y):
     schema = {**schema, "$defs": {"x": x, "y": y}}
     try:
         found = normalise(schema, arguments=False)
     except GrammarError as error:
-        assume("references" not in str(error))  # a circle
-        assert not any(Draft202012Validator(schema).is_valid(value) for value in VALUES)
+        said = str(error)
+        assume("references" not in said)  # a circle
+        assert "a grammar can be made for" in said or not any(is_valid(schema, value) for value in VALUES)
         return
     assume(found.level != "unenforceable")
 
-    valid = Draft202012Validator(schema).is_valid
-    assert [value for value in VALUES if admits(found.normal, value) and not valid(value)] == []
+    assert [value for value in VALUES if admits(found.normal, value) and not is_valid(schema, value)] == []
     if found.level == "exact":
-        assert [value for value in VALUES if valid(value) and not admits(found.normal, value)] == []
+        assert [value for value in VALUES if is_valid(schema, value) and not admits(found.normal, value)] == []

@@ -21,7 +21,7 @@ async def test_hostile_schemas_are_answered_and_cost_nobody_else(tokenizer):
     over = asyncio.Event()
     async with served(tokenizer) as client:
         before = resident()
-        normal = [asyncio.create_task(stream_until(over, client, str(number))) for number in range(STREAMS)]
+        normal = [asyncio.create_task(stream_until(over, client, str(number), anew=True)) for number in range(STREAMS)]
 
         answers = {name: await answer(client, schema) for name, schema in HOSTILE.items()}
 

@@ -76,5 +76,11 @@ class Rules:
         self._bodies[name] = body
 
     def grammar(self, root: str) -> str:
-        """All rules, beginning with the one for the whole."""
+        """All rules, beginning with the one for the whole.
+
+        Raises:
+            ValueError: a rule was reserved and never defined, or with nothing.
+        """
+        if unwritten := [name for name, body in self._bodies.items() if not body]:
+            raise ValueError(f"rules without a body: {', '.join(unwritten)}")
         return "\n".join([f"root ::= {root}", *(f"{name} ::= {body}" for name, body in self._bodies.items())])

@@ -16,7 +16,7 @@ Member = tuple[bool, str]
 class MemberList:
     """The members of an object: the declared ones in their order, those that are not required optional, then others.
 
-    ``comma`` stands between two; it may be empty.
+    ``comma`` stands between two; it may be empty. No name is of two of the ``others``.
     """
 
     def __init__(
@@ -25,7 +25,8 @@ class MemberList:
         self._rules = rules
         self._node = node
         self._declared = declared
-        self._other = _either(rules, others)
+        self._others = list(others)
+        self._other = _either(rules, self._others)
         self._comma = comma
         self._counted = max(node.least, 0 if node.most is None else node.most + 1, 1)
         self._tails: dict[tuple[int, int], str | None] = {}
@@ -61,16 +62,31 @@ class MemberList:
         return self._rules.name("members", f"{taken} | " + (left or '""'))
 
     def _closing(self, count: int) -> str | None:
-        """Members that are not declared. As names among them may come twice, all count as one towards the least."""
-        short = self._node.least - count
-        if short > (self._other is not None):
-            return None
+        """Members that are not declared. As a name may come twice, those of one kind count as one towards the least."""
+        short = max(self._node.least - count, 0)
         room = None if self._node.most is None else self._node.most - count
+        if short > len(self._others) or (room is not None and short > room):
+            return None
         if self._other is None or room == 0:
-            return "" if short <= 0 else None
+            return ""
+        if short > 1:
+            return self._of_each(short, room, first=not count)
         if not count:
-            return repeated(self._rules, self._other, max(short, 0), room, self._comma)
-        return times(self._next(self._other), max(short, 0), room)
+            return repeated(self._rules, self._other, short, room, self._comma)
+        return times(self._next(self._other), short, room)
+
+    def _of_each(self, short: int, room: int | None, *, first: bool) -> str | None:
+        """So many members that are not declared, each of a later kind than the one before, and then any."""
+        more = times(self._next(self._other or ""), 0, None if room is None else room - short)
+        found: list[str | None] = [more, *(None,) * short]  # by how many are still to come
+        for one in reversed(self._others):
+            for missing in range(short, 0, -1):
+                behind, others = found[missing - 1], found[missing]
+                if behind is not None:
+                    member = one if first and missing == short else self._next(one)
+                    ways = [f"{member} {behind}".strip(), *([others] if others else ())]
+                    found[missing] = self._rules.name("others", " | ".join(ways))
+        return found[short]
 
     def _next(self, member: str) -> str:
         return self._rules.name("next", f"{self._comma} {member}") if self._comma else member

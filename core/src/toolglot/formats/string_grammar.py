@@ -88,10 +88,12 @@ class Strings:
     def _spelled(self, hint: str, language: Language, letters: Letters) -> str | None:
         """A language in quotes. What excluded text begins with is written as an escape."""
         lines = _rules(language, letters, self._openers)
+        if lines is None:
+            return None
         rule = self._rules.reserve(hint)
-        for name, body in lines or ():
+        for name, body in lines:
             self._rules.define(name.replace(_NAME, rule), body.replace(_NAME, rule))
-        return f"{_QUOTE} {rule}" if lines else None
+        return f"{_QUOTE} {rule}"
 
     def _rest(self, least: int, most: int | None) -> str:
         """A rule for so many characters and the quote behind them."""

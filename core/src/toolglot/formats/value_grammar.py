@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from toolglot.errors import GrammarError
 from toolglot.formats.ebnf import Rules, one_of, text
 from toolglot.formats.member_grammar import Member, MemberList, item_list
+from toolglot.formats.name_kinds import told_apart
 from toolglot.formats.number_grammar import number
 from toolglot.schemas.language import Language
 from toolglot.schemas.normal import (
@@ -102,6 +103,7 @@ class ValueGrammar:
 
     def members(self, node: Object, keys: Keys | None = None) -> str | None:
         """What stands between the braces of an object; ``keys`` say how its own keys are written."""
+        node = told_apart(node)
         keys, names = keys or self, tuple(one.name for one in node.properties)
         declared = [(one, self._member(one, keys)) for one in node.properties]
         others = [self._other(one, names, keys) for one in node.others]
@@ -197,7 +199,7 @@ def objects(node: Node, definitions: Mapping[str, Node]) -> Iterator[Object]:
     for one in alternatives(node, definitions):
         match one:
             case Object():
-                yield one
+                yield told_apart(one)
             case Anything():
                 yield ANY_OBJECT
             case Constants(values):

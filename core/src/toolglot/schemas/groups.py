@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -106,7 +106,23 @@ def _object(part: Part) -> Node:
     undeclared = Object(others=tuple(others))
     found += [_required(undeclared, name) for name in required if name not in values]
     part.blame([one.name for one in found if one.required and one.value == NOTHING])
-    return objects.made(found, others, part.get("minProperties", 0), part.get("maxProperties"))
+    return objects.made(found, others, _least(part, found, others), part.get("maxProperties"))
+
+
+def _least(part: Part, found: Sequence[Property], others: Sequence[Others]) -> int:
+    """How many members there must be, as far as a grammar can count those that are not declared."""
+    least: int = part.get("minProperties", 0)
+    possible = sum(one.value != NOTHING for one in found)
+    closes = any(isinstance(one.value, Rest) and one.value.closes for one in others)
+    fits = part.get("maxProperties", least) >= least and any(one.value != NOTHING for one in others)
+    if not (part.place.positive and fits) or (closes and least <= possible):
+        return least
+    if least > possible + objects.MOST_UNDECLARED:
+        part.larger("minProperties", f"only {objects.MOST_UNDECLARED} members that are not declared are counted")
+        return possible + objects.MOST_UNDECLARED
+    if least > sum(one.required for one in found) + 1:
+        part.smaller("minProperties", objects.BY_KIND)
+    return least
 
 
 def _additional(part: Part, patterns: MemberPatterns) -> Iterator[Others]:

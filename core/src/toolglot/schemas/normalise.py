@@ -56,7 +56,11 @@ def _normalised(text: str, arguments: bool) -> Normalised:
     normal = settled(root, walk.finish())
     if normal is None:
         place = walk.culprit()
-        raise GrammarError(f"{place or '/'}: the schema admits no {'object' if arguments and not place else 'value'}")
+        kind = "object" if arguments and not place else "value"
+        lost = any(one.level == "narrowed" for one in walk.audit.findings)
+        raise GrammarError(
+            f"{place or '/'}: the schema admits no {kind}{' that a grammar can be made for' if lost else ''}"
+        )
     return Normalised(normal, walk.audit.findings)
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from toolglot.schemas.algebra import Algebra
 
 ANY = (Others(REST),)
+MOST_UNDECLARED = 5
+"""How many members an object may need that are not declared: a grammar must tell them apart."""
+BY_KIND = "members that are not declared differ in how they begin, where several are needed"
+"""What is narrowed so that a grammar can count them."""
 
 
 def made(properties: Iterable[Property], others: Sequence[Others], least: int = 0, most: int | None = None) -> Node:
@@ -53,6 +57,8 @@ def complement(node: Object, algebra: Algebra) -> Iterator[Node]:
         yield made((), ANY, most=node.least - 1)
     if node.most is not None:
         yield made((), ANY, least=node.most + 1)
+        if node.most:
+            algebra.losses.shrink(BY_KIND)
     possible = sum(one.value != NOTHING for one in node.properties)
     if not node.others:
         yield made((), ANY, least=possible + 1)
