@@ -121,7 +121,7 @@ def json_schema_suite(session: nox.Session) -> Path:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, types and import contracts."""
-    install_workspace(session, "engine,grammar,server,testing", "lint")
+    install_workspace(session, "engine,grammar,server,testing,bench", "lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy", *SOURCES, env={"MYPYPATH": os.pathsep.join(SOURCES)})
