@@ -70,9 +70,9 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests, the laws with a third of their examples; arguments after ``--`` go to pytest."""
+    """All tests, the laws with a quarter of their examples; arguments after ``--`` go to pytest."""
     install_workspace(session, "engine,grammar,server,testing", "tests")
-    session.run("pytest", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1", "TOOLGLOT_EXAMPLES": "30"})
+    session.run("pytest", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1", "TOOLGLOT_EXAMPLES": "25"})
 
 
 @nox.session
