@@ -70,9 +70,9 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests, the laws with a third of their examples; arguments after ``--`` go to pytest."""
+    """All tests, the laws with a quarter of their examples; arguments after ``--`` go to pytest."""
     install_workspace(session, "engine,grammar,server,testing", "tests")
-    session.run("pytest", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1", "TOOLGLOT_EXAMPLES": "30"})
+    session.run("pytest", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1", "TOOLGLOT_EXAMPLES": "25"})
 
 
 @nox.session
@@ -132,7 +132,7 @@ def json_schema_suite(session: nox.Session) -> Path:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, types and import contracts."""
-    install_workspace(session, "engine,grammar,server,testing", "lint")
+    install_workspace(session, "engine,grammar,server,testing,bench", "lint")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy", *SOURCES, env={"MYPYPATH": os.pathsep.join(SOURCES)})
