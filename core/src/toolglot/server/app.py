@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -28,6 +29,9 @@ from toolglot.server.generation import Generator
 from toolglot.server.metrics import CONTENT_TYPE
 from toolglot.server.models import ServedModels
 
+_SWITCH_SECONDS = 0.0005
+"""How long a thread that reads a schema may keep the event loop waiting; Python's own measure is ten times that."""
+
 
 def create_app(
     config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None
@@ -37,12 +41,15 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        switch_seconds = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
         await engine.start()
         try:
             yield
         finally:
             await engine.stop()
             generator.close()
+            sys.setswitchinterval(switch_seconds)
 
     return Starlette(
         routes=_routes(config, generator),
