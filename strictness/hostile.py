@@ -29,7 +29,9 @@ _TRIES = 20
 
 
 class SteadyEngine:
-    """Writes the same words again and again, a token every few milliseconds, as far as the grammar lets it."""
+    """Writes the same words again and again, a token every few milliseconds, as far as the grammar lets it. Grammars
+    are followed off the event loop, as engines do.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
         size, stop = len(tokenizer), tokenizer.convert_tokens_to_ids("<|im_end|>")
@@ -53,10 +55,10 @@ class SteadyEngine:
         sampling: SamplingParams,  # noqa: ARG002
         constraint: CompiledTag | None = None,
     ) -> AsyncIterator[TokenDelta]:
-        matcher = None if constraint is None else constraint.matcher()
+        matcher = None if constraint is None else await asyncio.to_thread(constraint.matcher)
         for token in self._words:
             await asyncio.sleep(_SECONDS_A_TOKEN)
-            if matcher is not None and not matcher.accept(token):
+            if matcher is not None and not await asyncio.to_thread(matcher.accept, token):
                 yield TokenDelta((), "length")
                 return
             yield TokenDelta((token,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -39,6 +40,9 @@ from toolglot.server.status import status_routes
 from toolglot.server.text import text_routes
 from toolglot.server.traffic import Traffic
 
+_SWITCH_SECONDS = 0.0005
+"""How long a thread that reads a schema may keep the event loop waiting; Python's own measure is ten times that."""
+
 
 def create_app(
     config: ServerConfig, *, engine: Engine, tokenizer: Any, prompts: Renderer, parser: Parser | None
@@ -54,6 +58,8 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        switch_seconds = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_SECONDS)
         await engine.start()
         life.started = True
         try:
@@ -62,6 +68,7 @@ def create_app(
             life.started = False
             await engine.stop()
             generator.close()
+            sys.setswitchinterval(switch_seconds)
 
     def exposition() -> bytes:
         return generator.metrics.exposition() + traffic.exposition()
