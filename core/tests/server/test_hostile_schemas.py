@@ -33,3 +33,14 @@ async def test_hostile_schemas_are_answered_and_cost_nobody_else(tokenizer):
         assert len(answers) == 12
         assert all(counts)
         assert resident() - before < 400 << 20
+
+
+async def test_threads_give_way_to_the_event_loop_while_the_server_runs(tokenizer):
+    others = sys.getswitchinterval()  # perhaps of a server of other tests
+    sys.setswitchinterval(0.005)
+    try:
+        async with served(tokenizer):
+            assert sys.getswitchinterval() < 0.001
+        assert sys.getswitchinterval() == pytest.approx(0.005)
+    finally:
+        sys.setswitchinterval(others)

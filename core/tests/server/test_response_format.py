@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from toolglot.server import strict
+
 ANSWER = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
@@ -139,3 +141,13 @@ def test_a_bad_one_is_named(any_server, wanted, param):
 
 def test_a_strict_one_is_refused_with_the_keyword_that_cannot_be_enforced(any_server):
     assert "/uniqueItems" in any_server.error(400, response_format=json_schema(LIST, strict=True))["message"]
+
+
+def test_a_schema_that_takes_too_long_to_read_is_refused(served, monkeypatch):
+    monkeypatch.setattr(strict, "_SECONDS", 0.05)
+    numbers = {f"p{at}": {"type": "number", "minimum": -1.789 - at, "maximum": 9.321 + at} for at in range(1000)}
+    error = served.error(400, response_format=json_schema({"type": "object", "properties": numbers}))
+    assert error["code"] == "invalid_schema"
+    assert "takes more than 0.05 s" in error["message"]
+    served.engine.say("Hi")
+    assert served.both().content == "Hi"

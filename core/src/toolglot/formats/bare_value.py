@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from toolglot.formats import python_literal
 from toolglot.formats.json_text import decode
 from toolglot.formats.synthesis import quote
+from toolglot.schemas.pointer import value_at
 from toolglot.schemas.type_names import type_names
 
 if TYPE_CHECKING:
@@ -90,14 +91,7 @@ class Subschema:
         """What a reference within the tool's schema points at; None where that is nothing."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
-        found: Any = self._root
-        for step in unquote(reference[1:]).split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
-            else:
-                found = found.get(name) if isinstance(found, Mapping) else None
-        return found
+        return value_at(self._root, unquote(reference[1:]))
 
     def value(self, text: str) -> str:
         """The JSON of a bare value: of the first of null, boolean, integer, number, object or array, and string that

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from toolglot.schemas.normal import Normal
+from toolglot.schemas.pointer import escaped
 
 Level: TypeAlias = Literal["exact", "narrowed", "unenforceable"]
 _RANK: dict[Level, int] = {"exact": 0, "narrowed": 1, "unenforceable": 2}
@@ -89,8 +90,3 @@ class Audit:
     @property
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._findings.values())
-
-
-def escaped(step: str | int) -> str:
-    """One step of a JSON pointer."""
-    return step.replace("~", "~0").replace("/", "~1") if isinstance(step, str) else str(step)

@@ -7,7 +7,8 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from toolglot.errors import GrammarError
-from toolglot.schemas.audit import Place, escaped
+from toolglot.schemas.audit import Place
+from toolglot.schemas.pointer import escaped, steps, value_at
 from toolglot.schemas.shapes import shaped
 from toolglot.schemas.spelling import lone_references
 
@@ -39,7 +40,7 @@ class Document:
             GrammarError: there is none.
         """
         if path not in self._schemas:
-            self._check(self._value(path), path)
+            self._check(value_at(self._raw, path), path)
         return self._schemas[path]
 
     def target(self, reference: str, path: str) -> str:
@@ -55,9 +56,8 @@ class Document:
             raise GrammarError(f"{path}/$ref: {reference!r} is outside of the schema; put what it means in $defs")
         if fragment and not fragment.startswith("/"):
             return self._anchored(uri, unquote(fragment), path)
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in unquote(fragment).split("/")[1:]]
-        found = start + "".join(f"/{escaped(step)}" for step in steps)
-        if found not in self._schemas and self._value(found) is None:
+        found = start + "".join(f"/{escaped(step)}" for step in steps(unquote(fragment)))
+        if found not in self._schemas and value_at(self._raw, found) is None:
             raise GrammarError(f"{path}/$ref: {reference!r} points at nothing")
         return found
 
@@ -94,17 +94,6 @@ class Document:
         if (uri, name) not in self._anchors:
             raise GrammarError(f"{path}/$ref: no schema has the anchor {name!r}")
         return self._anchors[uri, name]
-
-    def _value(self, path: str) -> Any:
-        """What is at a JSON pointer; None where nothing is."""
-        found = self._raw
-        for step in path.split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
-                found = found[int(name)]
-            else:
-                found = found.get(name) if isinstance(found, Mapping) else None
-        return found
 
 
 def _join(base: str, reference: str) -> str:

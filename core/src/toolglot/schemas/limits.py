@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from toolglot.errors import GrammarError
-from toolglot.schemas.audit import escaped
+from toolglot.schemas.pointer import escaped
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
 """A place in a schema: the place around it, and the step from there; None is the schema itself."""

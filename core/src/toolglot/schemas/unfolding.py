@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from toolglot.errors import GrammarError
-from toolglot.schemas.audit import escaped
 from toolglot.schemas.document import Document
+from toolglot.schemas.pointer import escaped
 
 MAX_PARTS = 50_000
 """How many parts a schema may have, its references followed, to be used for validation."""

@@ -14,6 +14,7 @@ from toolglot.parser import Parser
 from toolglot.requests import Named, Request, StrictLevel, Tool
 from toolglot.schemas import Finding, normalise
 from toolglot.schemas.deadline import deadline
+from toolglot.schemas.pointer import value_at
 from toolglot.server.extension import Relaxed
 from toolglot.server.plain import PlainText
 from toolglot.server.response_format import ResponseFormat
@@ -126,13 +127,7 @@ def left_out(schema: Any, findings: Iterable[Finding], *, free_order: bool) -> I
 
 def _names_objects(schema: Any, finding: Finding) -> bool:
     """Whether it is of an ``enum`` or a ``const`` that holds an object."""
-    if finding.keyword not in ("enum", "const"):
-        return False
-    value = schema
-    for step in finding.path.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        value = value[int(name)] if isinstance(value, list) else value.get(name)
-    return _has_object(value)
+    return finding.keyword in ("enum", "const") and _has_object(value_at(schema, finding.path))
 
 
 def _has_object(value: Any) -> bool:
