@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from starlette.applications import Starlette
@@ -58,17 +59,16 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        switch_seconds = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_SECONDS)
-        await engine.start()
-        life.started = True
-        try:
-            yield
-        finally:
-            life.started = False
-            await engine.stop()
-            generator.close()
-            sys.setswitchinterval(switch_seconds)
+        with _responsive():
+            await engine.start()
+            gc.freeze()  # looking for garbage in models and libraries takes tenths of a second, for which all else waits
+            life.started = True
+            try:
+                yield
+            finally:
+                life.started = False
+                await engine.stop()
+                generator.close()
 
     def exposition() -> bytes:
         return generator.metrics.exposition() + traffic.exposition()
@@ -85,6 +85,18 @@ def create_app(
     )
     app.state.life = life
     return app
+
+
+@contextmanager
+def _responsive() -> Iterator[None]:
+    """Within it, threads give way to the event loop soon. At its end, this and Python's collector are as before."""
+    switch_seconds = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(switch_seconds)
+        gc.unfreeze()
 
 
 def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
