@@ -61,7 +61,7 @@ def create_app(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         with _responsive():
             await engine.start()
-            gc.freeze()  # looking for garbage in models and libraries takes tenths of a second, for which all else waits
+            gc.freeze()  # looking through models and libraries for garbage takes tenths of a second: all else waits
             life.started = True
             try:
                 yield
