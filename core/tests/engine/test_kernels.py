@@ -3,58 +3,74 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
 
 from toolglot.engine.batch import Group
-from toolglot.engine.kernels import FlashKernels, SdpaKernels, Shape, choose, largest_difference
+from toolglot.engine.kernels import FlashKernels, SdpaKernels, choose, largest_difference
+from toolglot.engine.shapes import LayerShape, Scoring
 from toolglot.errors import ModelError
 
-SHAPE = Shape(query_heads=6, key_heads=2, size=16)
+LAYER = LayerShape(query_heads=6, key_heads=2, key_size=16, value_size=16, scoring=Scoring(0.3))
+SCORINGS = [Scoring(0.3), Scoring(0.3, window=4), Scoring(0.3, softcap=0.7), Scoring(0.2, window=1, softcap=2.0)]
 LIKE = torch.empty(0)
 
 
-def attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> torch.Tensor:
+def layer(scoring: Scoring) -> LayerShape:
+    return LayerShape(query_heads=6, key_heads=2, key_size=16, value_size=16, scoring=scoring)
+
+
+def attention(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scoring: Scoring) -> torch.Tensor:
     """One sequence [tokens, heads, size], head by head and token by token; the queries are its last tokens'."""
-    result = torch.empty_like(query)
+    result = torch.empty(*query.shape[:2], values.shape[-1])
     shared = query.shape[1] // keys.shape[1]
     for token in range(len(query)):
-        seen = len(keys) - len(query) + token + 1
+        end = len(keys) - len(query) + token + 1
+        start = 0 if scoring.window is None else max(0, end - scoring.window)
         for head in range(query.shape[1]):
-            weights = (keys[:seen, head // shared] @ query[token, head] * scale).softmax(0)
-            result[token, head] = weights @ values[:seen, head // shared]
+            scores = keys[start:end, head // shared] @ query[token, head] * scoring.scale
+            if scoring.softcap is not None:
+                scores = scoring.softcap * torch.tanh(scores / scoring.softcap)
+            result[token, head] = scores.softmax(0) @ values[start:end, head // shared]
     return result
 
 
 def gather(pool: torch.Tensor, table: torch.Tensor, length: int) -> torch.Tensor:
-    return torch.cat([pool[page] for page in table.tolist()])[:length]
+    return torch.cat([pool[block] for block in table.tolist()])[:length]
 
 
-def varlen(
-    query, keys, values, *, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale, causal, block_table
-):
-    """What flash-attn's flash_attn_varlen_func does, as its documentation has it."""
+def asked(softmax_scale: float, causal: bool, window_size: tuple[int, int], softcap: float) -> Scoring:
+    """What flash-attn is asked for, as its documentation has it: how many keys to the left and to the right are seen,
+    -1 for all; 0 for no soft-cap.
+    """
     assert causal
+    left, right = window_size
+    assert right in (-1, 0)
+    return Scoring(softmax_scale, None if left == -1 else left + 1, softcap or None)
+
+
+def varlen(query, keys, values, *, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, block_table, **scoring: Any):
+    """What flash-attn's flash_attn_varlen_func does, as its documentation has it."""
     assert all(offsets.dtype == torch.int32 for offsets in (cu_seqlens_q, cu_seqlens_k, block_table))
     lengths = cu_seqlens_k.diff().tolist()
     assert max_seqlen_k == max(lengths)
     assert max_seqlen_q == max(cu_seqlens_q.diff().tolist())
     return torch.cat(
         [
-            attention(query[start:end], gather(keys, table, length), gather(values, table, length), softmax_scale)
+            attention(query[start:end], gather(keys, table, length), gather(values, table, length), asked(**scoring))
             for (start, end), table, length in zip(pairwise(cu_seqlens_q.tolist()), block_table, lengths, strict=True)
         ]
     )
 
 
-def with_kvcache(query, keys, values, *, cache_seqlens, block_table, softmax_scale, causal):
+def with_kvcache(query, keys, values, *, cache_seqlens, block_table, **scoring: Any):
     """What flash_attn_with_kvcache does when it is given no new keys."""
-    assert causal
     assert cache_seqlens.dtype == block_table.dtype == torch.int32
     return torch.stack(
         [
-            attention(row, gather(keys, table, length), gather(values, table, length), softmax_scale)
+            attention(row, gather(keys, table, length), gather(values, table, length), asked(**scoring))
             for row, table, length in zip(query, block_table, cache_seqlens.tolist(), strict=True)
         ]
     )
@@ -63,7 +79,9 @@ def with_kvcache(query, keys, values, *, cache_seqlens, block_table, softmax_sca
 FLASH = FlashKernels(varlen, with_kvcache)
 
 
-@pytest.mark.parametrize("kernels", [SdpaKernels(4), SdpaKernels(16)], ids=["pages of 4", "pages of 16"])
+@pytest.mark.parametrize("kernels", [SdpaKernels(4), SdpaKernels(16)], ids=["blocks of 4", "blocks of 16"])
+@pytest.mark.parametrize("scoring", SCORINGS, ids=["plain", "window", "softcap", "both"])
+@pytest.mark.parametrize("value_size", [16, 8])
 @pytest.mark.parametrize(
     ("kind", "queries", "keys"),
     [
@@ -74,44 +92,47 @@ FLASH = FlashKernels(varlen, with_kvcache)
         ("chunks", [3, 4, 2], [11, 4, 13]),  # later chunks of their prompts
     ],
 )
-def test_sdpa_is_attention(kernels, kind, queries, keys):
-    page = kernels.page_size
-    pools = torch.randn(40, page, 2, 16), torch.randn(40, page, 2, 16)
+def test_sdpa_is_attention(kernels, scoring, value_size, kind, queries, keys):
+    block = kernels.block_size
+    pools = torch.randn(40, block, 2, 16), torch.randn(40, block, 2, value_size)
     tables = (
         torch.randperm(40)[: len(keys) * 4].view(len(keys), 4).tolist()
-        if page == 4
+        if block == 4
         else [[n] for n in range(len(keys))]
     )
     query = torch.randn(sum(queries), 6, 16)
-    group = Group(queries, keys, tables, page_size=page, device=torch.device("cpu"))
+    group = Group(queries, keys, tables, block_size=block, device=torch.device("cpu"))
 
-    result = getattr(kernels, kind)(query, pools, group, 0.3)
+    result = getattr(kernels, kind)(query, pools, group, scoring)
 
     expected = [
-        attention(rows, *(gather(pool, torch.tensor(table), length) for pool in pools), 0.3)
+        attention(rows, *(gather(pool, torch.tensor(table), length) for pool in pools), scoring)
         for rows, table, length in zip(query.split(queries), tables, keys, strict=True)
     ]
     torch.testing.assert_close(result, torch.cat(expected))
 
 
-def test_flash_is_called_as_its_documentation_says():
-    assert largest_difference(FLASH, SHAPE, LIKE) < 1e-5
+@pytest.mark.parametrize("scoring", SCORINGS, ids=["plain", "window", "softcap", "both"])
+def test_flash_is_called_as_its_documentation_says(scoring):
+    assert largest_difference(FLASH, layer(scoring), LIKE) < 1e-5
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "scoring"),
     [
-        FlashKernels(lambda *args, **kwargs: varlen(*args, **kwargs | {"softmax_scale": 1.0}), with_kvcache),
-        FlashKernels(varlen, lambda *args, **kwargs: with_kvcache(*args, **kwargs) + 0.1),
+        (FlashKernels(lambda *args, **given: varlen(*args, **given | {"softmax_scale": 1.0}), with_kvcache), 0),
+        (FlashKernels(lambda *args, **given: varlen(*args, **given | {"window_size": (4, 0)}), with_kvcache), 1),
+        (FlashKernels(lambda *args, **given: varlen(*args, **given | {"softcap": 0.0}), with_kvcache), 2),
+        (FlashKernels(varlen, lambda *args, **given: with_kvcache(*args, **given) + 0.1), 0),
     ],
-    ids=["varlen", "with_kvcache"],
+    ids=["scale", "window", "softcap", "with_kvcache"],
 )
-def test_kernels_that_compute_something_else_are_noticed(wrong):
-    assert largest_difference(wrong, SHAPE, LIKE) > 0.05
+def test_kernels_that_compute_something_else_are_noticed(wrong, scoring):
+    assert largest_difference(wrong, layer(SCORINGS[scoring]), LIKE) > 0.05
 
 
 def test_sdpa_is_chosen_on_the_cpu_and_the_reason_given():
-    kernels, reason = choose("auto", SHAPE, LIKE)
+    kernels, reason = choose("auto", [LAYER], LIKE)
 
     assert isinstance(kernels, SdpaKernels)
     assert reason == "flash-attn needs CUDA, and the model is on the CPU"
@@ -123,4 +144,4 @@ def test_sdpa_is_chosen_on_the_cpu_and_the_reason_given():
 )
 def test_an_explicit_choice_that_cannot_run_is_an_error(choice, message):
     with pytest.raises(ModelError, match=message):
-        choose(choice, SHAPE, LIKE)
+        choose(choice, [LAYER], LIKE)

@@ -13,9 +13,9 @@ import torch
 
 from toolglot.engine import local
 from toolglot.engine.local import LocalEngine
-from toolglot.engine.loop import Loop
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams
+from toolglot.engine.scheduler import Scheduler
 from toolglot.errors import EngineError, ModelError, QueueFullError
 
 FOREVER = SamplingParams(max_tokens=900_000, temperature=0)
@@ -299,10 +299,10 @@ async def test_a_defect_that_ends_the_thread_leaves_nobody_waiting(endless, serv
     stream = engine.submit([1], FOREVER)
     await anext(stream)
 
-    def defect(self: Loop) -> None:
+    def defect(self: Scheduler) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Loop, "_schedule", defect)
+    monkeypatch.setattr(Scheduler, "schedule", defect)
 
     assert [delta async for delta in stream][-1].finish == "abort"
     await until(lambda: not engine.alive)

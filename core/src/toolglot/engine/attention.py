@@ -11,6 +11,7 @@ from transformers import AttentionInterface
 from toolglot.engine.batch import Batch
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
+from toolglot.engine.shapes import Scoring
 
 NAME: Final = "toolglot"
 
@@ -22,7 +23,7 @@ class Layer(Struct, frozen=True):
     query: torch.Tensor
     key: torch.Tensor
     value: torch.Tensor
-    scale: float
+    scoring: Scoring
     asked: dict[str, Any]
     """All other arguments, by transformers' names."""
 
@@ -31,7 +32,7 @@ class Step(Protocol):
     """What a forward pass hands to the model's attention layers: the attention of a batch, or a probe."""
 
     def attend(self, layer: Layer) -> torch.Tensor:
-        """Return the result for the layer's queries, in their shape."""
+        """Return the result for the layer's queries [tokens, heads, value size]."""
 
 
 class BatchStep:
@@ -47,9 +48,9 @@ class BatchStep:
         decodes, chunks = self.batch.decodes, self.batch.chunks
         results = []
         if len(decodes):
-            results.append(self._kernels.decode(layer.query[: len(decodes)], pools, decodes, layer.scale))
+            results.append(self._kernels.decode(layer.query[: len(decodes)], pools, decodes, layer.scoring))
         if len(chunks):
-            results.append(self._kernels.chunks(layer.query[len(decodes) :], pools, chunks, layer.scale))
+            results.append(self._kernels.chunks(layer.query[len(decodes) :], pools, chunks, layer.scoring))
         return torch.cat(results)
 
 
@@ -62,12 +63,14 @@ def _attend(
     *,
     step: Step,
     scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
     **asked: Any,
 ) -> tuple[torch.Tensor, None]:
     """What transformers calls, with [1, heads, tokens, size] each; ``step`` is what the model was called with."""
     query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    layer = Layer(module.layer_idx, query, key, value, scale, asked | {"attention_mask": attention_mask})
+    scoring = Scoring(query.shape[-1] ** -0.5 if scaling is None else scaling, sliding_window, softcap)
+    layer = Layer(module.layer_idx, query, key, value, scoring, asked | {"attention_mask": attention_mask})
     return step.attend(layer)[None], None
 
 

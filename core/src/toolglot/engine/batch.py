@@ -7,44 +7,33 @@ from functools import cached_property
 from itertools import accumulate
 
 import torch
-from msgspec import Struct
 
-from toolglot.engine.sequence import Sequence
-
-
-class Piece(Struct, frozen=True):
-    """The next ``count`` tokens of a sequence that are not computed yet."""
-
-    sequence: Sequence
-    count: int
-
-    @property
-    def end(self) -> int:
-        """The length of the sequence up to the end of this piece."""
-        return self.sequence.computed + self.count
+from toolglot.engine.scheduler import Piece
 
 
 class Group:
-    """Pieces that one attention kernel takes together: for each its new tokens, all its tokens, and its pages.
+    """Pieces that one attention kernel takes together: for each its new tokens, all its tokens, and its blocks.
 
     A piece's keys are those of all its tokens, its queries those of the new ones, which are its last.
     """
 
     def __init__(
-        self, queries: list[int], keys: list[int], pages: Seq[Seq[int]], *, page_size: int, device: torch.device
+        self, queries: list[int], keys: list[int], blocks: Seq[Seq[int]], *, block_size: int, device: torch.device
     ) -> None:
         self.query_lengths, self.key_lengths = queries, keys
-        self._pages = [row[: -(-length // page_size)] for row, length in zip(pages, keys, strict=True)]
-        self._page_size, self._device = page_size, device
+        self._blocks = [row[: -(-length // block_size)] for row, length in zip(blocks, keys, strict=True)]
+        self._block_size, self._device = block_size, device
+        self._visible: dict[int | None, torch.Tensor] = {}
+        self._causal: dict[int | None, list[torch.Tensor | None]] = {}
 
     def __len__(self) -> int:
         return len(self.query_lengths)
 
     @cached_property
     def tables(self) -> torch.Tensor:
-        """The pages of each piece [pieces, pages], int32, padded with page 0."""
-        width = max(map(len, self._pages))
-        rows = [[*row, *[0] * (width - len(row))] for row in self._pages]
+        """The blocks of each piece [pieces, blocks], int32, padded with block 0."""
+        width = max(map(len, self._blocks))
+        rows = [[*row, *[0] * (width - len(row))] for row in self._blocks]
         return torch.tensor(rows, dtype=torch.int32, device=self._device)
 
     @cached_property
@@ -62,21 +51,27 @@ class Group:
         """The same for the keys [pieces + 1], int32."""
         return self._offsets(self.key_lengths)
 
-    @cached_property
-    def visible(self) -> torch.Tensor:
+    def visible(self, window: int | None) -> torch.Tensor:
         """For single-token pieces: which of the keys in ``tables`` each sees [pieces, 1, 1, keys], bool."""
-        keys = torch.arange(self.tables.shape[1] * self._page_size, device=self._device)
-        return (keys < self.lengths[:, None])[:, None, None]
+        if window not in self._visible:
+            keys = torch.arange(self.tables.shape[1] * self._block_size, device=self._device)
+            self._visible[window] = _seen(keys, self.lengths[:, None] - 1, window)[:, None, None]
+        return self._visible[window]
 
-    @cached_property
-    def causal(self) -> list[torch.Tensor | None]:
-        """For each piece: which keys each of its tokens sees [tokens, keys], bool; None when it starts its sequence."""
-        return [self._causal(*lengths) for lengths in zip(self.query_lengths, self.key_lengths, strict=True)]
+    def causal(self, window: int | None) -> list[torch.Tensor | None]:
+        """For each piece: which keys each of its tokens sees [tokens, keys], bool; None for a triangle, where a piece
+        starts its sequence.
+        """
+        if window not in self._causal:
+            lengths = zip(self.query_lengths, self.key_lengths, strict=True)
+            self._causal[window] = [self._mask(*each, window) for each in lengths]
+        return self._causal[window]
 
-    def _causal(self, queries: int, keys: int) -> torch.Tensor | None:
-        if queries == keys:
+    def _mask(self, queries: int, keys: int, window: int | None) -> torch.Tensor | None:
+        if queries == keys and (window is None or keys <= window):
             return None
-        return torch.ones(queries, keys, dtype=torch.bool, device=self._device).tril(keys - queries)
+        places = torch.arange(keys, device=self._device)
+        return _seen(places, places[keys - queries :, None], window)
 
     def _offsets(self, lengths: list[int]) -> torch.Tensor:
         return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=self._device)
@@ -85,27 +80,33 @@ class Group:
 class Batch:
     """Packed pieces: those of one token (``decodes``) first, then the others (``chunks``). All tensors are int64."""
 
-    def __init__(self, pieces: Seq[Piece], *, page_size: int, device: torch.device) -> None:
+    def __init__(self, pieces: Seq[Piece], *, block_size: int, device: torch.device) -> None:
         self.pieces = sorted(pieces, key=lambda piece: piece.count > 1)
         alone = sum(piece.count == 1 for piece in pieces)
-        self.decodes = _group(self.pieces[:alone], page_size, device)
-        self.chunks = _group(self.pieces[alone:], page_size, device)
+        self.decodes = _group(self.pieces[:alone], block_size, device)
+        self.chunks = _group(self.pieces[alone:], block_size, device)
         rows = [(piece.sequence, at) for piece in self.pieces for at in range(piece.sequence.computed, piece.end)]
         self.token_ids = torch.tensor([sequence.tokens[at] for sequence, at in rows], device=device)
         self.positions = torch.tensor([at for _, at in rows], device=device)
-        slots = [sequence.pages[at // page_size] * page_size + at % page_size for sequence, at in rows]
+        slots = [sequence.blocks[at // block_size] * block_size + at % block_size for sequence, at in rows]
         self.slots = torch.tensor(slots, device=device)
-        """Where each token's keys and values go: page * page size + offset."""
+        """Where each token's keys and values go: block * block size + offset."""
         ends = accumulate(piece.count for piece in self.pieces)
         self.last = torch.tensor([end - 1 for end in ends], device=device)
         """The last token of each piece [pieces]: whose logits are needed."""
 
 
-def _group(pieces: Seq[Piece], page_size: int, device: torch.device) -> Group:
+def _seen(keys: torch.Tensor, query: torch.Tensor, window: int | None) -> torch.Tensor:
+    """Whether a token at ``query`` sees the ones at ``keys``."""
+    seen = keys <= query
+    return seen if window is None else seen & (keys > query - window)
+
+
+def _group(pieces: Seq[Piece], block_size: int, device: torch.device) -> Group:
     return Group(
         [piece.count for piece in pieces],
         [piece.end for piece in pieces],
-        [piece.sequence.pages for piece in pieces],
-        page_size=page_size,
+        [piece.sequence.blocks for piece in pieces],
+        block_size=block_size,
         device=device,
     )

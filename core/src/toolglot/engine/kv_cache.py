@@ -1,4 +1,4 @@
-"""The keys and values of all sequences, in pages of a fixed number of tokens."""
+"""The keys and values of all sequences, in blocks of a fixed number of tokens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Final, TypeAlias
 
 import torch
 
+from toolglot.engine.shapes import LayerShape
+
 Pools: TypeAlias = tuple[torch.Tensor, torch.Tensor]
-"""The keys and the values of one layer, each [pages, page size, key-value heads, head size]."""
+"""The keys and the values of one layer, each [blocks, block size, key-value heads, head size]."""
 
 _CUDA_SHARE: Final = 0.8
 """Of the memory that is free beside the weights."""
@@ -21,40 +23,20 @@ _UNKNOWN_MEMORY: Final = 8 << 30
 
 
 class KVCache:
-    """Pages for the keys and values of all layers.
+    """Blocks for the keys and values of all layers; :class:`toolglot.engine.blocks.BlockPool` says whose they are."""
 
-    ``heads`` gives each layer's (key-value heads, head size). A sequence holds its pages from admission to its end, so
-    it never runs out of them half-way.
-    """
+    def __init__(self, layers: Seq[LayerShape], *, blocks: int, block_size: int, like: torch.Tensor) -> None:
+        def pool(heads: int, size: int) -> torch.Tensor:
+            return _zeros((blocks, block_size, heads, size), like)
 
-    def __init__(self, heads: Seq[tuple[int, int]], *, pages: int, page_size: int, like: torch.Tensor) -> None:
-        self.page_size = page_size
-        shapes = [(pages, page_size, count, size) for count, size in heads]
-        self._pools: list[Pools] = [(_zeros(shape, like), _zeros(shape, like)) for shape in shapes]
-        self._free = list(range(pages))
-
-    @property
-    def free_pages(self) -> int:
-        """How many pages nobody holds."""
-        return len(self._free)
-
-    def reserve(self, tokens: int) -> list[int] | None:
-        """Pages for so many tokens, or None when there are not enough now."""
-        count = -(-tokens // self.page_size)
-        if count > len(self._free):
-            return None
-        # The last ones freed: pages that were never used stay unused, and take no memory.
-        taken = self._free[len(self._free) - count :]
-        del self._free[len(self._free) - count :]
-        return taken
-
-    def release(self, pages: list[int]) -> None:
-        """Take back the pages of a sequence, and empty its list."""
-        self._free += pages
-        pages.clear()
+        self._pools: list[Pools] = [
+            (pool(layer.key_heads, layer.key_size), pool(layer.key_heads, layer.value_size)) for layer in layers
+        ]
 
     def store(self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Pools:
-        """Write keys and values [tokens, heads, size] at ``slots`` (page * page size + offset); return the layer's."""
+        """Write keys and values [tokens, heads, size] at ``slots`` (block * block size + offset); return all of the
+        layer's.
+        """
         pools = self._pools[layer]
         for pool, new in zip(pools, (keys, values), strict=True):
             pool.view(-1, *new.shape[1:]).index_copy_(0, slots, new)
@@ -70,9 +52,9 @@ def _zeros(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
     return torch.frombuffer(memory, dtype=like.dtype).view(shape)
 
 
-def token_bytes(heads: Seq[tuple[int, int]], dtype: torch.dtype) -> int:
+def token_bytes(layers: Seq[LayerShape], dtype: torch.dtype) -> int:
     """How many bytes the cache needs for one token."""
-    return 2 * dtype.itemsize * sum(count * size for count, size in heads)
+    return dtype.itemsize * sum(layer.key_heads * (layer.key_size + layer.value_size) for layer in layers)
 
 
 def memory_for_cache(device: torch.device) -> int:

@@ -13,11 +13,13 @@ from typing import Any, Final
 import torch
 
 from toolglot.engine import kernels
+from toolglot.engine.blocks import BlockPool
 from toolglot.engine.grammars import Grammars
 from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams
+from toolglot.engine.scheduler import Scheduler
 from toolglot.engine.sequence import Outcome, Sequence, TokenStream
 from toolglot.errors import EngineError, ModelError, QueueFullError
 from toolglot.structural_tag import StructuralTag
@@ -26,6 +28,9 @@ _logger = logging.getLogger(__name__)
 
 _BATCH_TOKENS: Final = {"cpu": 256, "cuda": 8192}
 """How many tokens one step takes in: enough to keep the device busy, few enough that streams do not stall."""
+
+_FAILURES: Final = 3
+"""After so many failed forward passes without one between them that did not, the engine is not ready."""
 
 _SEED_BITS: Final = 63
 
@@ -66,17 +71,17 @@ class LocalEngine:
         torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model = Model(path, dtype=dtype, device=device)
-        self._kernels, reason = kernels.choose(attention, self._model.shape, self._model.like)
+        self._kernels, reason = kernels.choose(attention, self._model.layers, self._model.like)
         self._tokenizer = tokenizer
         self._max_num_seqs, self._max_queue = max_num_seqs, max_queue
         self._seeds = random.Random(seed)  # noqa: S311  # for sampling
         self._grammars: Grammars | None = None
         self._loop: Loop | None = None
-        page = self._kernels.page_size
-        budget = memory_for_cache(device) // token_bytes(self._model.heads, self._model.dtype) // page * page
+        block = self._kernels.block_size
+        budget = memory_for_cache(device) // token_bytes(self._model.layers, self._model.dtype) // block * block
         limits = {**self._model.limits, "the memory for its key-value cache": budget}
         length, length_reason = _length(max_model_len, limits)
-        self._pages = min(budget, max_num_seqs * (length + page)) // page  # at least one sequence of full length
+        self._blocks = min(budget, max_num_seqs * (length + block)) // block  # at least one sequence of full length
         self.info = ModelInfo(
             name=name,
             max_model_len=length,
@@ -91,7 +96,7 @@ class LocalEngine:
                 "max_model_len": length,
                 "max_model_len_reason": length_reason,
                 "max_num_seqs": max_num_seqs,
-                "cache_tokens": self._pages * self._kernels.page_size,
+                "cache_tokens": self._blocks * block,
             },
         )
 
@@ -100,14 +105,17 @@ class LocalEngine:
         if self._loop is not None:
             return
         caller = asyncio.get_running_loop()
-        cache = KVCache(self._model.heads, pages=self._pages, page_size=self._kernels.page_size, like=self._model.like)
+        model, size = self._model, self._kernels.block_size
         self._loop = Loop(
-            self._model,
+            model,
             self._kernels,
-            cache,
+            KVCache(model.layers, blocks=self._blocks, block_size=size, like=model.like),
+            Scheduler(
+                BlockPool(self._blocks, size),
+                max_num_seqs=self._max_num_seqs,
+                budget=_BATCH_TOKENS[model.device.type],
+            ),
             stop_ids=self.info.stop_token_ids,
-            max_num_seqs=self._max_num_seqs,
-            max_batch_tokens=_BATCH_TOKENS[self._model.device.type],
             deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
         )
         self._loop.start()
@@ -161,6 +169,11 @@ class LocalEngine:
     def alive(self) -> bool:
         """Whether its thread runs."""
         return self._loop is not None and self._loop.alive
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is alive, and its last forward passes did not all fail."""
+        return self._loop is not None and self._loop.alive and self._loop.failures < _FAILURES
 
     def _check(self, prompt: Seq[int], sampling: SamplingParams) -> None:
         if not prompt or sampling.max_tokens < 1:

@@ -6,18 +6,20 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from msgspec.structs import replace
 
 from toolglot.engine.attention import BatchStep
-from toolglot.engine.batch import Batch, Piece
+from toolglot.engine.batch import Batch
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.logits import LogitsProcessor
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams, TokenDelta, TokenLogprobs
 from toolglot.engine.sampler import sample, token_logprobs
+from toolglot.engine.scheduler import Piece, Scheduler
 from toolglot.engine.sequence import Outcome, Sequence
 from toolglot.errors import EngineError
 
@@ -25,7 +27,8 @@ _logger = logging.getLogger(__name__)
 
 
 class Loop:
-    """Runs sequences until :meth:`stop`. Others use :meth:`submit`, :attr:`live`, :attr:`alive` and :meth:`stop` only.
+    """Runs sequences until :meth:`stop`. Others use :meth:`start`, :meth:`submit`, :meth:`stop`, :attr:`live`,
+    :attr:`alive` and :attr:`failures` only.
 
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
     nobody listens any more, which ends the loop.
@@ -36,21 +39,20 @@ class Loop:
         model: Model,
         kernels: Kernels,
         cache: KVCache,
+        scheduler: Scheduler,
         *,
         stop_ids: frozenset[int],
-        max_num_seqs: int,
-        max_batch_tokens: int,
         deliver: Callable[[list[tuple[Sequence, Outcome]]], object],
     ) -> None:
         self._model, self._kernels, self._cache = model, kernels, cache
+        self._scheduler = scheduler
         self._stop_ids = stop_ids
-        self._max_num_seqs, self._max_batch_tokens = max_num_seqs, max(max_batch_tokens, 2 * max_num_seqs)
         self._deliver = deliver
         self.live: set[Sequence] = set()
         """All sequences that wait or run."""
+        self.failures = 0
+        """How many forward passes failed since the last one that did not."""
         self._inbox: deque[Sequence] = deque()
-        self._waiting: deque[Sequence] = deque()
-        self._running: list[Sequence] = []
         self._outcomes: list[tuple[Sequence, Outcome]] = []
         self._wake = threading.Event()
         self._stopping = False
@@ -83,42 +85,54 @@ class Loop:
                 self._turn()
         finally:  # also when a defect ends the loop: nobody waits for ever
             self._receive()
-            self._abort(self._mine())
+            self._abort(self._scheduler.sequences)
             self._flush()
 
     def _turn(self) -> None:
         self._wake.clear()
         self._receive()
-        self._abort([sequence for sequence in self._mine() if sequence.cancelled])
-        self._admit()
-        if self._running:
-            self._step()
+        self._abort([sequence for sequence in self._scheduler.sequences if sequence.cancelled])
+        if pieces := self._scheduler.schedule():
+            self._step(pieces)
         self._flush()
-        if not self._mine():
+        if not self._scheduler.sequences:
             self._wake.wait()
 
     def _receive(self) -> None:
         while self._inbox:
-            self._waiting.append(self._inbox.popleft())
-
-    def _mine(self) -> list[Sequence]:
-        return [*self._running, *self._waiting]
+            self._scheduler.add(self._inbox.popleft())
 
     def _abort(self, sequences: list[Sequence]) -> None:
         for sequence in sequences:
             self._end(sequence, TokenDelta(finish="abort"))
 
-    def _admit(self) -> None:
-        """Give free slots to those that wait, in order, as long as the cache has pages for all they may become."""
-        while self._waiting and len(self._running) < self._max_num_seqs:
-            sequence = self._waiting[0]
-            pages = self._cache.reserve(sequence.reach)
-            if pages is None:
-                return
-            self._waiting.popleft()
-            sequence.pages = pages
-            self._running.append(sequence)
-            self._guarded(sequence, self._prepare)
+    def _step(self, pieces: list[Piece]) -> None:
+        try:
+            batch = Batch(pieces, block_size=self._kernels.block_size, device=self._model.device)
+            logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
+        except Exception as error:  # noqa: BLE001  whatever torch raises costs this batch at most, and the loop goes on
+            self._recover(pieces, error)
+            return
+        self.failures = 0
+        self._scheduler.advance(pieces)
+        for piece, row in zip(batch.pieces, logits, strict=True):
+            if piece.sequence.pending == 0:
+                self._guarded(piece.sequence, partial(self._next, logits=row))
+
+    def _recover(self, pieces: list[Piece], error: Exception) -> None:
+        if is_out_of_memory(error) and self._scheduler.shrink():
+            _logger.warning("out of memory: a forward pass now takes %d tokens at most", self._scheduler.budget)
+            return  # all of these sequences are as they were, and are scheduled again
+        _logger.error("a forward pass failed", exc_info=error)
+        self.failures += 1
+        for piece in pieces:
+            self._fail(piece.sequence, error)
+
+    def _next(self, sequence: Sequence, logits: torch.Tensor) -> None:
+        """Choose the sequence's next token; before the first, make what chooses it."""
+        if sequence.generator is None:
+            self._prepare(sequence)
+        self._take(sequence, *self._choose(sequence, logits))
 
     def _prepare(self, sequence: Sequence) -> None:
         sequence.generator = torch.Generator(self._model.device).manual_seed(sequence.seed)
@@ -128,35 +142,6 @@ class Loop:
             sequence.processor = LogitsProcessor(
                 sampling, sequence.tokens, self._stops(sampling), self._model.vocab_size, self._model.device
             )
-
-    def _step(self) -> None:
-        pieces = self._schedule()
-        try:
-            batch = Batch(pieces, page_size=self._kernels.page_size, device=self._model.device)
-            logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
-        except Exception as error:  # whatever torch raises: it costs this batch, and the loop goes on
-            _logger.exception("a forward pass failed")
-            for piece in pieces:
-                self._fail(piece.sequence, error)
-        else:
-            for piece, row in zip(batch.pieces, logits, strict=True):
-                self._advance(piece, row)
-
-    def _schedule(self) -> list[Piece]:
-        """One token of every sequence that generates; what is left of the budget goes to prompts, first come first."""
-        pieces = [Piece(sequence, 1) for sequence in self._running if sequence.pending == 1]
-        budget = self._max_batch_tokens - len(pieces)
-        for sequence in self._running:
-            if sequence.pending > 1 and budget > 0:
-                pieces.append(Piece(sequence, min(sequence.pending, budget)))
-                budget -= pieces[-1].count
-        return pieces
-
-    def _advance(self, piece: Piece, logits: torch.Tensor) -> None:
-        sequence = piece.sequence
-        sequence.computed = piece.end
-        if sequence.pending == 0:
-            self._guarded(sequence, lambda sequence: self._take(sequence, *self._choose(sequence, logits)))
 
     def _choose(self, sequence: Sequence, logits: torch.Tensor) -> tuple[int, tuple[TokenLogprobs, ...]]:
         if sequence.matcher is not None:
@@ -174,10 +159,12 @@ class Loop:
         """Append a token to its sequence, and say what that means."""
         sequence.tokens.append(token)
         sequence.generated += 1
-        delta = TokenDelta((token,), logprobs=logprobs)
+        cached = (sequence.cached or 0) if sequence.generated == 1 else 0
+        delta = TokenDelta((token,), logprobs=logprobs, cached_tokens=cached)
         if self._is_over(sequence, token):
             stopped = token in self._stops(sequence.sampling)
-            self._end(sequence, TokenDelta((), "stop", token) if stopped else replace(delta, finish="stop"))
+            told = replace(delta, token_ids=(), logprobs=(), stop_token=token) if stopped else delta
+            self._end(sequence, replace(told, finish="stop"))
         elif sequence.generated == sequence.sampling.max_tokens:
             self._end(sequence, replace(delta, finish="length"))
         else:
@@ -210,10 +197,7 @@ class Loop:
         self._end(sequence, error)
 
     def _end(self, sequence: Sequence, outcome: Outcome) -> None:
-        self._cache.release(sequence.pages)
-        for queue in (self._running, self._waiting):
-            if sequence in queue:
-                queue.remove(sequence)
+        self._scheduler.drop(sequence)
         self.live.discard(sequence)
         self._outcomes.append((sequence, outcome))
 
@@ -225,3 +209,8 @@ class Loop:
             self._deliver(outcomes)
         except RuntimeError:  # the event loop is closed
             self._stopping = True
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether memory was missing; on the CPU, torch has no error of its own for that."""
+    return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator: can't allocate memory" in str(error)

@@ -10,7 +10,7 @@ import torch
 
 from toolglot.checkpoints.progress import progress, quiet_transformers
 from toolglot.engine import attention
-from toolglot.engine.kernels import Shape
+from toolglot.engine.shapes import LayerShape
 from toolglot.errors import ModelError
 
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -20,7 +20,6 @@ _SLOW_LOAD: Final = 2.0
 _LAYER_TYPES: Final = frozenset({"full_attention", "sliding_attention", "chunked_attention"})
 
 _LACKING: Final = {
-    "softcap": "soft-capped attention scores",
     "s_aux": "attention sinks",
     "position_bias": "a position bias",
     "attention_mask": "an attention mask of its own",
@@ -43,12 +42,11 @@ class Model:
         probe = _Probe()
         self.vocab_size = self._probe(probe).shape[-1]
         """The width of the logits."""
-        self.heads = probe.layers(self.config)
-        """Each layer's (key-value heads, head size)."""
-        self.shape = Shape(probe.query_heads, *self.heads[0])
+        self.layers = probe.layers(self.config)
+        """The shape of each attention layer."""
         self.like = torch.empty(0, dtype=self.dtype, device=device)
         """An empty tensor of the model's dtype, on its device."""
-        self.limits = {"its sliding window, which this engine does not have yet": probe.window, **_limits(self.config)}
+        self.limits = _limits(self.config)
         """What bounds the length of a sequence, in tokens, by reason; None is no bound."""
 
     @property
@@ -92,32 +90,25 @@ class _Probe:
     """Stands in for attention in a first small pass, and notes what the layers need."""
 
     def __init__(self) -> None:
-        self.query_heads = 0
-        self.window: int | None = None
-        self._heads: dict[int, tuple[int, int]] = {}
+        self._layers: dict[int, LayerShape] = {}
 
     def attend(self, layer: attention.Layer) -> torch.Tensor:
         for name, meaning in _LACKING.items():
             if layer.asked.get(name) is not None:
                 raise ModelError(f"this engine cannot run the model: layer {layer.index} needs {meaning}")
-        (_, queries, size), (_, heads, key_size) = layer.query.shape, layer.key.shape
-        if not size == key_size == layer.value.shape[-1]:
-            raise ModelError(f"this engine cannot run the model: sizes of layer {layer.index} differ (MLA)")
-        self.query_heads = queries
-        self._heads[layer.index] = (heads, size)
-        window = layer.asked.get("sliding_window")
-        self.window = min((each for each in (self.window, window) if each is not None), default=None)
-        return torch.zeros_like(layer.query)
+        (tokens, query_heads, key_size), (_, key_heads, value_size) = layer.query.shape, layer.value.shape
+        self._layers[layer.index] = LayerShape(query_heads, key_heads, key_size, value_size, layer.scoring)
+        return layer.query.new_zeros(tokens, query_heads, value_size)
 
-    def layers(self, config: Any) -> list[tuple[int, int]]:
+    def layers(self, config: Any) -> list[LayerShape]:
         if odd := set(getattr(config, "layer_types", None) or ()) - _LAYER_TYPES:
             raise ModelError(f"this engine cannot run a model with layers of type {', '.join(sorted(odd))}")
-        if sorted(self._heads) != list(range(config.num_hidden_layers)):
+        if sorted(self._layers) != list(range(config.num_hidden_layers)):
             raise ModelError(
-                f"this engine cannot run a model of type {config.model_type!r}: only {len(self._heads)} of its "
+                f"this engine cannot run a model of type {config.model_type!r}: only {len(self._layers)} of its "
                 f"{config.num_hidden_layers} layers are attention that transformers lets us replace"
             )
-        return [self._heads[layer] for layer in range(config.num_hidden_layers)]
+        return [self._layers[layer] for layer in range(config.num_hidden_layers)]
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:

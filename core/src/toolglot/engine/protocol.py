@@ -37,6 +37,8 @@ class SamplingParams(Struct, frozen=True, kw_only=True):
     logprobs: int | None = None
     """Of how many of the most probable tokens the log probabilities are told beside the chosen one's; None: of none,
     nor the chosen one's."""
+    cache_salt: bytes = b""
+    """Requests with different ones share nothing in the prefix cache: none can tell from times what others asked."""
 
 
 class TokenLogprobs(Struct, frozen=True):
@@ -58,6 +60,8 @@ class TokenDelta(Struct, frozen=True):
     """On the last delta, the stop token that the model wrote, where it wrote one: it can be a marker of the format."""
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each of ``token_ids``, where they were asked for."""
+    cached_tokens: int = 0
+    """On the first delta, how many tokens of the prompt were in the prefix cache, and not computed."""
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -113,3 +117,7 @@ class Engine(Protocol):
     @property
     def alive(self) -> bool:
         """Whether it is started and can do its work; once False, it stays so until it is started again."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is alive and did not fail again and again of late; once something succeeds, it is ready again."""

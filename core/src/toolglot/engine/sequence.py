@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
-
-from toolglot.engine.logits import LogitsProcessor
 from toolglot.engine.protocol import SamplingParams, TokenDelta
 from toolglot.errors import EngineError
+
+if TYPE_CHECKING:  # the scheduler's tests need no torch
+    import torch
+
+    from toolglot.engine.logits import LogitsProcessor
 
 Outcome: TypeAlias = TokenDelta | EngineError
 
@@ -32,7 +34,12 @@ class Sequence:
     generated: int = 0
     computed: int = 0
     """How many tokens, from the first, have their keys and values in the cache."""
-    pages: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    """Where they are, in order."""
+    cached: int | None = None
+    """How many of the prompt's tokens were in the cache when it was admitted first."""
+    keys: list[bytes] = field(default_factory=list)
+    """The keys of its first full blocks, as far as they were needed."""
     matcher: Any = None
     generator: torch.Generator | None = None
     processor: LogitsProcessor | None = None
@@ -41,11 +48,6 @@ class Sequence:
     def pending(self) -> int:
         """How many tokens the next forward passes must still take in before one can be sampled; at least 1."""
         return len(self.tokens) - self.computed
-
-    @property
-    def reach(self) -> int:
-        """The longest that the sequence can become, in tokens."""
-        return len(self.tokens) - self.generated + self.sampling.max_tokens
 
 
 class TokenStream(AsyncGenerator[TokenDelta, None]):

@@ -1,0 +1,137 @@
+"""Which tokens of which sequences the next forward pass takes in. It knows nothing of tensors."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from toolglot.engine.blocks import BlockPool, block_key, root_key
+from toolglot.engine.sequence import Sequence
+
+
+class Piece(Struct, frozen=True):
+    """The next ``count`` tokens of a sequence that are not computed yet."""
+
+    sequence: Sequence
+    count: int
+
+    @property
+    def end(self) -> int:
+        """The length of the sequence up to the end of this piece."""
+        return self.sequence.computed + self.count
+
+
+class Scheduler:
+    """First come, first served: what runs came before all that waits.
+
+    A sequence is admitted when there are blocks for the tokens that it has; for those that it generates it takes more,
+    one at a time. If there are none, the last sequence that was admitted gives its own back. It waits in front of
+    all others, and what of it has then been forgotten is computed again. The first sequence never has to, so there
+    must be blocks for the longest that one can become.
+
+    Args:
+        blocks: The blocks of the cache.
+        max_num_seqs: How many sequences run at once.
+        budget: How many tokens one forward pass takes in; at least two for each sequence.
+    """
+
+    def __init__(self, blocks: BlockPool, *, max_num_seqs: int, budget: int) -> None:
+        self.blocks = blocks
+        self.budget = max(budget, 2 * max_num_seqs)
+        self.waiting: deque[Sequence] = deque()
+        self.running: list[Sequence] = []
+        """In the order in which they came."""
+        self._max_num_seqs = max_num_seqs
+
+    @property
+    def sequences(self) -> list[Sequence]:
+        """All that run or wait, in the order in which they came."""
+        return [*self.running, *self.waiting]
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a sequence."""
+        self.waiting.append(sequence)
+
+    def drop(self, sequence: Sequence) -> None:
+        """Forget a sequence, and take its blocks back."""
+        self.blocks.release(sequence.blocks)
+        for queue in (self.running, self.waiting):
+            if sequence in queue:
+                queue.remove(sequence)
+
+    def schedule(self) -> list[Piece]:
+        """The pieces of the next pass: one token of every sequence that generates; what is left of the budget goes to
+        prompts, those that are begun first. Empty only if there are no sequences.
+        """
+        pieces = [
+            Piece(sequence, 1)
+            for sequence in [*self.running]
+            if sequence.pending == 1 and sequence in self.running and self._grow(sequence)
+        ]
+        left = self.budget - len(pieces)
+        begun = [sequence for sequence in self.running if sequence.pending > 1]
+        while left > 0 and (sequence := begun.pop(0) if begun else self._admit()):
+            pieces.append(Piece(sequence, min(sequence.pending, left)))
+            left -= pieces[-1].count
+        return pieces
+
+    def advance(self, pieces: Iterable[Piece]) -> None:
+        """Note that these pieces are computed; blocks that they fill can be found from now on."""
+        size = self.blocks.size
+        for piece in pieces:
+            sequence = piece.sequence
+            first, sequence.computed = sequence.computed // size, piece.end
+            full = sequence.computed // size
+            for block, key in zip(sequence.blocks[first:full], self._keys(sequence, full)[first:], strict=True):
+                self.blocks.publish(block, key)
+
+    def shrink(self) -> bool:
+        """Halve the budget; False, and nothing is changed, where that leaves less than a token for each sequence."""
+        if self.budget // 2 < self._max_num_seqs:
+            return False
+        self.budget //= 2
+        return True
+
+    def _admit(self) -> Sequence | None:
+        if not self.waiting or len(self.running) == self._max_num_seqs:
+            return None
+        sequence, size = self.waiting[0], self.blocks.size
+        # One token is always computed: the next one is sampled from what comes out for it.
+        known = self.blocks.known(self._keys(sequence, (len(sequence.tokens) - 1) // size))
+        count = -(-len(sequence.tokens) // size) - len(known)
+        # A block for each that runs is left: else the next to need one would take it from this sequence.
+        blocks = self.blocks.take(count, known, leave=len(self.running))
+        if blocks is None:
+            return None
+        sequence.blocks, sequence.computed = blocks, len(known) * size
+        if sequence.cached is None:
+            sequence.cached = sequence.computed
+        self.running.append(self.waiting.popleft())
+        return sequence
+
+    def _grow(self, sequence: Sequence) -> bool:
+        """Make room for one more token; False if the sequence had to give its blocks back itself."""
+        while len(sequence.blocks) * self.blocks.size <= sequence.computed:
+            blocks = self.blocks.take(1)
+            if blocks is not None:
+                sequence.blocks += blocks
+            elif self._preempt() is sequence:
+                return False
+        return True
+
+    def _preempt(self) -> Sequence:
+        sequence = self.running.pop()
+        self.blocks.release(sequence.blocks)
+        sequence.computed = 0
+        self.waiting.appendleft(sequence)
+        return sequence
+
+    def _keys(self, sequence: Sequence, count: int) -> list[bytes]:
+        """The keys of the sequence's first ``count`` blocks, which it remembers."""
+        keys, size = sequence.keys, self.blocks.size
+        for start in range(len(keys) * size, count * size, size):
+            parent = keys[-1] if keys else root_key(sequence.sampling.cache_salt)
+            keys.append(block_key(parent, sequence.tokens[start : start + size]))
+        return keys[:count]
