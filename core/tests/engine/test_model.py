@@ -9,12 +9,23 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import DeepseekV3Config, Gemma2Config, LlamaConfig, MambaConfig, MistralConfig, Phi3Config
+from transformers import (
+    DeepseekV3Config,
+    Gemma2Config,
+    GptOssConfig,
+    LlamaConfig,
+    MambaConfig,
+    MistralConfig,
+    Phi3Config,
+)
 
 from toolglot.engine.model import Model
+from toolglot.engine.shapes import LayerShape, Scoring
 from toolglot.errors import ModelError
 
 CPU = torch.device("cpu")
+MLA = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}
+MOE = {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "moe_intermediate_size": 16}
 
 
 def copy(path: Path, target: Path) -> Path:
@@ -25,8 +36,17 @@ def test_the_model_tells_its_shape(checkpoint):
     model = Model(checkpoint, device=CPU)
 
     assert model.vocab_size == 96
-    assert model.heads == [(2, 8), (2, 8)]
-    assert (model.shape.query_heads, model.shape.key_heads, model.shape.size) == (4, 2, 8)
+    assert model.layers == [LayerShape(4, 2, 8, 8, Scoring(8**-0.5))] * 2
+
+
+def test_layers_differ_as_the_model_says(save, shape):
+    sliding = {"head_dim": 8, "sliding_window": 16, "layer_types": ["sliding_attention", "full_attention"]}
+    model = Model(save(Gemma2Config(**shape | sliding)), device=CPU)
+    latent = Model(save(DeepseekV3Config(**shape | MLA | MOE | {"num_key_value_heads": 4})), device=CPU)
+
+    assert [layer.scoring.window for layer in model.layers] == [16, None]
+    assert {layer.scoring.softcap for layer in model.layers} == {50.0}
+    assert {(layer.key_heads, layer.key_size, layer.value_size) for layer in latent.layers} == {(4, 16, 8)}
 
 
 def test_stop_ids_are_those_of_both_configs(checkpoint, tmp_path):
@@ -45,8 +65,7 @@ def test_the_width_of_the_logits_may_differ_from_the_tokenizers_length(save, sha
 @pytest.mark.parametrize(
     ("config", "settings", "limit"),
     [
-        (MistralConfig, {"sliding_window": 64}, 64),
-        (MistralConfig, {"sliding_window": None}, 256),
+        (MistralConfig, {"sliding_window": 64}, 256),
         (
             Phi3Config,
             {
@@ -69,15 +88,10 @@ def test_what_the_engine_lacks_bounds_the_length(save, shape, config, settings, 
     assert min(length for length in model.limits.values() if length is not None) == limit
 
 
-MLA = {"q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8, "v_head_dim": 8}
-MOE = {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "moe_intermediate_size": 16}
-
-
 @pytest.mark.parametrize(
     ("config", "settings", "message"),
     [
-        (Gemma2Config, {"head_dim": 8, "attn_logit_softcapping": 50.0}, "needs soft-capped attention scores"),
-        (DeepseekV3Config, {**MLA, **MOE, "num_key_value_heads": 4}, r"\(MLA\)"),
+        (GptOssConfig, {"head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2}, "needs attention sinks"),
         (MambaConfig, {}, "layers of type linear_attention"),
     ],
 )
