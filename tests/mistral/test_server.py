@@ -33,6 +33,7 @@ class ScriptedEngine:
     prompt: list[int] = field(default_factory=list)
     running: int = 0
     alive: bool = True
+    ready: bool = True
 
     def __post_init__(self) -> None:
         size, stop = len(self.tokenizer.token_table.texts), self.tokenizer.eos_token_id

@@ -55,6 +55,12 @@ def test_an_empty_one_is_refused(monkeypatch: pytest.MonkeyPatch, refused: Refus
     assert "TOOLGLOT_API_KEY is empty" in refused("serve", "m")
 
 
+def test_without_one_there_is_nothing_to_keep_apart() -> None:
+    assert keys("--isolate-prefix-cache", TOOLGLOT_API_KEY="secret") == ("secret",)
+    with pytest.raises(UsageError, match="--isolate-prefix-cache keeps keys apart, and there are none"):
+        keys("--isolate-prefix-cache")
+
+
 def test_a_file_that_is_none_is_refused(refused: Refused, tmp_path: Path) -> None:
     assert "No such file" in refused("serve", "m", "--api-key-file", str(tmp_path / "none"))
     (tmp_path / "bytes").write_bytes(b"\xff")

@@ -66,7 +66,7 @@ class Machine:
         assert all(piece.count > 0 for piece in pieces)
         assert len({piece.sequence for piece in pieces}) == len(pieces)
         assert self.scheduler.sequences == self.order  # what runs came before what waits
-        assert all(not sequence.blocks for sequence in self.scheduler.waiting)
+        assert all(not sequence.blocks and sequence.computed == 0 for sequence in self.scheduler.waiting)
         decoding = {sequence for sequence in self.scheduler.running if sequence.pending == 1}
         assert decoding <= {piece.sequence for piece in pieces}
 
@@ -183,7 +183,7 @@ def test_a_sequence_that_waits_again_keeps_what_was_first_said_of_the_cache():
 
 
 def test_admission_leaves_a_block_for_each_that_runs():
-    machine = Machine(scheduler(blocks=4))
+    machine = Machine(scheduler(blocks=5))
     first, second = request([1] * 4, 9), request([2] * 12, 1)
     machine.add(first)
     machine.step()

@@ -68,6 +68,7 @@ class Script:
     delay: float = 0.0
     error: Exception | None = None
     stop_token: int | None = None
+    cached: int = 0
 
 
 @dataclass
@@ -85,6 +86,7 @@ class ScriptedEngine:
     full: bool = False
     running: int = 0
     alive: bool = True
+    ready: bool = True
     yielded: int = 0
     started: int = 0
     stopped: int = 0
@@ -143,7 +145,7 @@ class ScriptedEngine:
         matcher = constraint and constraint.matcher()
         self.running += 1
         try:
-            for step in script.steps:
+            for number, step in enumerate(script.steps):
                 await asyncio.sleep(script.delay)
                 self._check(matcher, step)
                 self.yielded += 1
@@ -151,7 +153,8 @@ class ScriptedEngine:
                     yield TokenDelta(step[:room], "length", logprobs=self.logprobs(step[:room], count))
                     return
                 room -= len(step)
-                yield TokenDelta(step, logprobs=self.logprobs(step, count))
+                cached = 0 if number else script.cached
+                yield TokenDelta(step, logprobs=self.logprobs(step, count), cached_tokens=cached)
             await asyncio.sleep(script.delay)
             if script.error is not None:
                 raise script.error

@@ -51,6 +51,15 @@ class TestReady:
         assert [answer.status_code for answer in answers] == [503, 503]
         assert answers[0].json() == {"status": "the engine has died"}
 
+    def test_an_engine_that_fails_again_and_again_lives_and_is_not_ready(self, served):
+        served.engine.ready = False
+        try:
+            answers = [served.http.get(path) for path in ("/health", "/ready")]
+        finally:
+            served.engine.ready = True
+        assert [answer.status_code for answer in answers] == [200, 503]
+        assert answers[1].json() == {"status": "the engine fails again and again"}
+
 
 class TestStopping:
     @pytest.fixture

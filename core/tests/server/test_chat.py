@@ -113,6 +113,15 @@ def test_tokens_are_counted_without_the_stop_token(served, tokenizer):
     assert usage["total_tokens"] == usage["prompt_tokens"] + 4
 
 
+def test_what_the_engine_knew_of_the_prompt_is_told(served):
+    served.engine.say("four", cached=3)
+    assert served.both().usage["prompt_tokens_details"] == {"cached_tokens": 3}
+    assert served.post(n=2).json()["usage"]["prompt_tokens_details"] == {"cached_tokens": 3}
+    served.engine.reset()
+    served.engine.say("four")
+    assert served.both().usage["prompt_tokens_details"] == {"cached_tokens": 0}
+
+
 def test_an_empty_reply_is_null(served):
     served.engine.say("")
     reply = served.both()

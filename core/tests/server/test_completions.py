@@ -55,6 +55,12 @@ def test_prompts_are_texts_or_tokens_one_or_many(served, tokenizer, prompt, expe
     assert completion.usage.prompt_tokens == sum(map(len, expected))
 
 
+def test_what_the_engine_knew_of_each_prompt_is_summed(served):
+    served.engine.say("x", cached=1)
+    completion = complete(served, prompt=["ab", "cd"], n=2)
+    assert completion.usage.prompt_tokens_details.cached_tokens == 2
+
+
 def test_choices_are_numbered_through_all_prompts(served):
     for text in ("one", "two", "three", "four"):
         served.engine.say(text)

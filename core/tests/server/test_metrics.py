@@ -134,9 +134,10 @@ class TestTraffic:
         assert grown("http_request_seconds_count", "/v1/chat/completions") == 2
 
     def test_tokens_and_their_times_are_counted(self, served, grown):
-        served.engine.say("four", delay=0.01)
+        served.engine.say("four", delay=0.01, cached=3)
         usage = served.post().json()["usage"]
         assert grown("prompt_tokens_total") == usage["prompt_tokens"] > 0
+        assert grown("prefix_cache_tokens_total") == usage["prompt_tokens_details"]["cached_tokens"] == 3
         assert grown("completion_tokens_total") == usage["completion_tokens"] == 4
         assert grown("time_to_first_token_seconds_count") == 1
         assert 0.01 <= grown("time_to_first_token_seconds_sum") < 1

@@ -76,6 +76,29 @@ class TestKey:
         headers = {"Authorization": "Bearer nonsense", "x-api-key": "open"}
         assert locked.http.get("/v1/models", headers=headers).status_code == 200
 
+    @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/completions"])
+    def test_each_can_have_a_prefix_cache_of_its_own(self, serving, path):
+        alone = serving(api_keys=("sesame", "open"), isolate_prefix_cache=True)
+        alone.engine.say("Hi")
+        prompt = {"messages": [{"role": "user", "content": "Hi"}], "input": "Hi", "prompt": "Hi"}
+        for key in ("sesame", "open", "sesame"):
+            names = {"/v1/responses": ("input",), "/v1/completions": ("prompt",)}.get(path, ("messages",))
+            body = {"model": "scripted", **{name: prompt[name] for name in names}}
+            body |= {"max_tokens": 4} if path == "/v1/messages" else {}
+            answer = alone.http.post(path, headers={"Authorization": f"Bearer {key}"}, json=body)
+            assert answer.status_code == 200
+        salts = [sampling.cache_salt for sampling in alone.engine.samplings]
+        assert salts[0] == salts[2] != salts[1]
+        assert b"" not in salts
+        assert not any(key in salt for key in (b"sesame", b"open") for salt in salts)
+
+    def test_otherwise_all_share_one(self, locked):
+        locked.engine.say("Hi")
+        for key in ("sesame", "open"):
+            body = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}]}
+            locked.http.post("/v1/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=body)
+        assert [sampling.cache_salt for sampling in locked.engine.samplings] == [b"", b""]
+
     @pytest.mark.parametrize("value", ["", "Bearer sesame", "sesameopen", "s\u00e9same"])
     def test_another_x_api_key_is_refused(self, locked, value):
         headers = {"Authorization": "", "x-api-key": value.encode("latin-1")}

@@ -49,6 +49,11 @@ class ReplayEngine:
             stop_token_ids=frozenset({self._stop} - {None}),
         )
 
+    @property
+    def ready(self) -> bool:
+        """Whether it is started: it fails only where that is prepared."""
+        return self.alive
+
     async def start(self) -> None:
         """Be ready."""
         self.alive = True

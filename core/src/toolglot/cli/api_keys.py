@@ -18,7 +18,8 @@ def api_keys(arguments: Namespace, environment: Mapping[str, str]) -> tuple[str,
     """The keys of flags and file, or that of the environment where they give none; empty: no key is asked for.
 
     Raises:
-        UsageError: a key is empty or cannot be sent in a header, or the file cannot be read or holds none.
+        UsageError: a key is empty or cannot be sent in a header, the file cannot be read or holds none, or there are
+            none and they are to be kept apart.
     """
     keys = [("--api-key", key) for key in arguments.api_key]
     if arguments.api_key_file is not None:
@@ -27,6 +28,8 @@ def api_keys(arguments: Namespace, environment: Mapping[str, str]) -> tuple[str,
         keys = [(VARIABLE, environment[VARIABLE])]
     for where, key in keys:
         _check(where, key)
+    if arguments.isolate_prefix_cache and not keys:
+        raise UsageError("--isolate-prefix-cache keeps keys apart, and there are none: give --api-key, or leave it out")
     return tuple(dict.fromkeys(key for _, key in keys))
 
 

@@ -40,6 +40,11 @@ def _add_access(group: Any) -> None:
     )
     group.add_argument("--api-key-file", metavar="FILE", help="ask for one of the keys in this file, one a line")
     group.add_argument(
+        "--isolate-prefix-cache",
+        action="store_true",
+        help="let requests share computed prompts only with those of the same key",
+    )
+    group.add_argument(
         "--allowed-origins",
         metavar="ORIGIN",
         nargs="+",

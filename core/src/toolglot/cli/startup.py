@@ -170,6 +170,7 @@ def server_config(arguments: Namespace) -> ServerConfig:
         host=arguments.host,
         port=arguments.port,
         api_keys=api_keys.api_keys(arguments, os.environ),
+        isolate_prefix_cache=arguments.isolate_prefix_cache,
         allowed_origins=tuple(arguments.allowed_origins),
         enable_auto_tool_choice=arguments.enable_auto_tool_choice,
         exclude_tools_when_tool_choice_none=arguments.exclude_tools_when_tool_choice_none,

@@ -130,10 +130,11 @@ def _middleware(config: ServerConfig, life: Life, traffic: Traffic) -> list[Midd
         allow_headers=("*",),
         expose_headers=("X-Request-Id", "Retry-After"),
     )
+    keys = [Middleware(ApiKeyAuth, keys=config.api_keys, isolate_cache=config.isolate_prefix_cache)]
     return [
         Middleware(Observation, traffic=traffic, log_prompts=config.log_prompts),
         *([cors] if config.allowed_origins else []),
-        *([Middleware(ApiKeyAuth, keys=config.api_keys)] if config.api_keys else []),
+        *(keys if config.api_keys else []),
         Middleware(Admission, life=life, max_requests=config.max_requests, body_seconds=config.client_timeout),
     ]
 

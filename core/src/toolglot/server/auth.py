@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from toolglot.server import record
 from toolglot.server.error_form import error_answer
 from toolglot.server.errors import ApiError
 
@@ -18,10 +20,13 @@ class ApiKeyAuth:
 
     A key comes as ``Authorization: Bearer KEY``, as OpenAI's clients send it, or as ``x-api-key: KEY``, as Anthropic's
     do. Which key is right, and how much of a wrong one, cannot be told from the time that the answer takes.
+
+    ``isolate_cache`` keeps the prompts of each key apart in the engine's prefix cache.
     """
 
-    def __init__(self, app: ASGIApp, keys: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, keys: Iterable[str], *, isolate_cache: bool = False) -> None:
         self._app = app
+        self._isolate_cache = isolate_cache
         self._keys = [key.encode() for key in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,7 +39,10 @@ class ApiKeyAuth:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
         given = [headers.get(b"x-api-key", b"").strip(), token.strip() if scheme.lower() == b"bearer" else b""]
-        return any([hmac.compare_digest(one, key) for one in given for key in self._keys])  # noqa: C419  all, always
+        right = [key for key in self._keys for one in given if hmac.compare_digest(one, key)]  # all, always
+        if right and self._isolate_cache and (current := record.current()):
+            current.cache_salt = hashlib.sha256(right[0]).digest()
+        return bool(right)
 
 
 def _unauthorized() -> ApiError:

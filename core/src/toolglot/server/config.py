@@ -19,6 +19,8 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     port: int = 8000
     api_keys: tuple[str, ...] = ()
     """Every route but ``/health`` and ``/ready`` asks for one of them. Empty: no key is needed."""
+    isolate_prefix_cache: bool = False
+    """Whether requests share computed prompts only with those of the same key."""
     allowed_origins: tuple[str, ...] = ()
     """The origins whose pages may use the server from a browser; ``*`` is any. Empty: none, and no CORS headers."""
     enable_auto_tool_choice: bool = False

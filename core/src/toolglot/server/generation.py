@@ -18,6 +18,7 @@ from toolglot.events import Call, Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
 from toolglot.prompts import Renderer
 from toolglot.requests import Output, Request, StrictLevel
+from toolglot.server import record
 from toolglot.server.config import ServerConfig
 from toolglot.server.content_tokens import ContentToken, ContentTokens
 from toolglot.server.errors import TOO_LONG, ApiError
@@ -217,6 +218,8 @@ class Generation:
         self.prompt_tokens = len(prepared.prompt)
         self.max_tokens = sampling.max_tokens
         """The most tokens that the reply may have."""
+        self.cached_tokens = 0
+        """Tokens of the prompt that the engine did not have to compute; known from the first step on."""
         self.completion_tokens = 0
         """Tokens of the reply so far; a stop token is not counted."""
         self.prompt_token_ids = prepared.prompt
@@ -320,6 +323,7 @@ class Generation:
         yield detokenizer.finish()
 
     def _count(self, delta: TokenDelta) -> None:
+        self.cached_tokens += delta.cached_tokens
         self.completion_tokens += len(delta.token_ids)
         self.token_ids += delta.token_ids
         if delta.stop_token is not None:
@@ -352,7 +356,9 @@ class Generation:
         return (token,)
 
     def _submit(self) -> AsyncGenerator[TokenDelta, None]:
-        return self._generator.engine.submit(self.prompt_token_ids, self._sampling, self._constraint)
+        current = record.current()
+        sampling = replace(self._sampling, cache_salt=current.cache_salt) if current else self._sampling
+        return self._generator.engine.submit(self.prompt_token_ids, sampling, self._constraint)
 
 
 def _checked(call: Call, validator: Validator) -> Call:

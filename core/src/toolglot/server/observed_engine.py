@@ -31,6 +31,10 @@ class ObservedEngine:
     def alive(self) -> bool:
         return self._engine.alive
 
+    @property
+    def ready(self) -> bool:
+        return self._engine.ready
+
     async def start(self) -> None:
         await self._engine.start()
 
@@ -54,7 +58,7 @@ class ObservedEngine:
         try:
             async with aclosing(tokens):
                 async for delta in tokens:
-                    pace.step(len(delta.token_ids))
+                    pace.step(len(delta.token_ids), delta.cached_tokens)
                     yield delta
         finally:
             pace.end()
@@ -75,9 +79,10 @@ class _Pace:
         self._traffic.prompt_tokens.inc(self._prompt_tokens)
         self._record.prompt_tokens += self._prompt_tokens
 
-    def step(self, tokens: int) -> None:
+    def step(self, tokens: int, cached_tokens: int) -> None:
         seconds, self._last = time.monotonic() - self._last, time.monotonic()
         self._traffic.completion_tokens.inc(tokens)
+        self._traffic.cached_tokens.inc(cached_tokens)
         self._record.completion_tokens += tokens
         if self._begun:
             self._traffic.between_tokens.observe(seconds)

@@ -1,4 +1,4 @@
-"""What is known of the request that is being answered: for its log line, and for the id of every other."""
+"""What is known of the request that is being answered: for its log line, its id, and the engine."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class RequestRecord:
     completion_tokens: int = 0
     first_token_seconds: float | None = None
     """From the first submission to the engine to the first token of any reply."""
+    cache_salt: bytes = b""
+    """What its prompts are kept apart by in the engine's prefix cache."""
 
 
 _current: ContextVar[RequestRecord | None] = ContextVar("toolglot_request", default=None)

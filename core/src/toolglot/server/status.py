@@ -59,7 +59,9 @@ def _not_ready(engine: Engine, life: Life) -> str | None:
         return "stopping"
     if not life.started:
         return "starting"
-    return None if engine.alive else "the engine has died"
+    if not engine.alive:
+        return "the engine has died"
+    return None if engine.ready else "the engine fails again and again"
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -26,6 +26,7 @@ class Traffic:
             Histogram, "http_request_seconds", "How long whole answers took", ("route",), buckets=_REQUEST
         )
         self.prompt_tokens = self._one(Counter, "prompt_tokens", "Tokens of prompts")
+        self.cached_tokens = self._one(Counter, "prefix_cache_tokens", "Tokens of prompts that were computed before")
         self.completion_tokens = self._one(Counter, "completion_tokens", "Tokens of replies, without stop tokens")
         self.waiting = self._one(Gauge, "replies_waiting", "Replies without their first token: queued, or reading")
         self.running = self._one(Gauge, "replies_running", "Replies that are being written")

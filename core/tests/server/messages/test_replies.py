@@ -38,6 +38,12 @@ def test_usage_is_told_at_the_start_and_the_end(api):
     assert (events[-2]["usage"]["input_tokens"], events[-2]["usage"]["output_tokens"]) == (prompt, 6)
 
 
+def test_tokens_of_the_prompt_that_the_engine_knew_are_counted_apart(api):
+    api.engine.say("Hello.", cached=3)
+    usage = api.both()["usage"]
+    assert (usage["input_tokens"], usage["cache_read_input_tokens"]) == (len(api.engine.prompts[-1]) - 3, 3)
+
+
 def test_a_reply_of_nothing_has_no_blocks(api):
     api.engine.say("")
     reply = api.both()

@@ -99,9 +99,12 @@ class TestOutput:
         assert usage["output_tokens"] == len("\nabc\n\n\nfour") + 2
         assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
         assert 3 <= usage["output_tokens_details"]["reasoning_tokens"] <= 10
+        assert usage["input_tokens_details"]["cached_tokens"] == 0
         api.engine.scripts = []
-        api.engine.say("four")
-        assert api.both()["usage"]["output_tokens_details"] == {"reasoning_tokens": 0}
+        api.engine.say("four", cached=3)
+        usage = api.both()["usage"]
+        assert usage["output_tokens_details"] == {"reasoning_tokens": 0}
+        assert usage["input_tokens_details"]["cached_tokens"] == 3
 
     def test_the_request_is_echoed(self, api, tool):
         api.engine.say("Hi")

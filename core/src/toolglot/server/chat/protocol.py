@@ -100,12 +100,19 @@ HARMLESS_ONLY: Mapping[str, tuple[Any, ...]] = {
 """Fields that would change the reply and are not served, each with the values (besides null) that change nothing."""
 
 
+class PromptTokensDetails(Struct, frozen=True):
+    """``cached_tokens`` are those of the prompt that the engine knew from earlier requests."""
+
+    cached_tokens: int
+
+
 class Usage(Struct, frozen=True):
     """Token counts. A stop token is not counted: it is no part of the reply."""
 
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+    prompt_tokens_details: PromptTokensDetails
 
 
 class TopLogprob(Struct, frozen=True):

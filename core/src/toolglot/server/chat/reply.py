@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolglot.events import Finish
 from toolglot.server.chat.logprobs import logprobs
-from toolglot.server.chat.protocol import FinishReason, Logprobs, Usage
+from toolglot.server.chat.protocol import FinishReason, Logprobs, PromptTokensDetails, Usage
 from toolglot.server.extension import Extension
 from toolglot.server.generation import Generation
 from toolglot.server.notes import NOTHING
@@ -59,7 +59,8 @@ class Reply(Struct, frozen=True, kw_only=True):
         """The token counts so far: the prompt's once, and those of all choices."""
         prompt = self.generations[0].prompt_tokens
         completion = sum(generation.completion_tokens for generation in self.generations)
-        return Usage(prompt, completion, prompt + completion)
+        details = PromptTokensDetails(self.generations[0].cached_tokens)
+        return Usage(prompt, completion, prompt + completion, details)
 
 
 def finish_reason(finish: Finish, calls: int) -> FinishReason:

@@ -155,12 +155,14 @@ Block: TypeAlias = TextBlock | ThinkingBlock | ToolUseBlock
 
 
 class Usage(Struct, frozen=True):
-    """Token counts. A stop token is not counted: it is no part of the reply."""
+    """Token counts. A stop token is not counted: it is no part of the reply. ``cache_read_input_tokens`` are those of
+    the prompt that the engine knew from earlier requests; ``input_tokens`` are the others.
+    """
 
     input_tokens: int
     output_tokens: int
-    cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
 
 
 class InputNote(CallNote, frozen=True):

@@ -59,7 +59,8 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 def usage(generation: Generation) -> Usage:
     """The token counts of a generation that has ended."""
-    return Usage(generation.prompt_tokens, generation.completion_tokens)
+    known = generation.cached_tokens
+    return Usage(generation.prompt_tokens - known, generation.completion_tokens, cache_read_input_tokens=known)
 
 
 def _note(note: CallNote, call: Call) -> InputNote:

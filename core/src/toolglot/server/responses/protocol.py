@@ -158,9 +158,9 @@ are fields of Chat Completions, which have another place here."""
 
 
 class InputTokensDetails(Struct, frozen=True):
-    """No prompt is cached in a way that could be told."""
+    """``cached_tokens`` are those of the prompt that the engine knew from earlier requests."""
 
-    cached_tokens: int = 0
+    cached_tokens: int
     cache_write_tokens: int = 0
 
 
@@ -177,7 +177,7 @@ class Usage(Struct, frozen=True):
     output_tokens: int
     total_tokens: int
     output_tokens_details: OutputTokensDetails
-    input_tokens_details: InputTokensDetails = InputTokensDetails()
+    input_tokens_details: InputTokensDetails
 
 
 ItemStatus: TypeAlias = Literal["in_progress", "completed", "incomplete"]

@@ -20,6 +20,7 @@ from toolglot.server.responses.events import StreamEvent
 from toolglot.server.responses.items import new_id
 from toolglot.server.responses.protocol import (
     IncompleteDetails,
+    InputTokensDetails,
     ItemStatus,
     OutputCall,
     OutputItem,
@@ -164,4 +165,5 @@ class ResponseWriter:
 
     def _usage(self, generation: Generation) -> Usage:
         prompt, reply = generation.prompt_tokens, generation.completion_tokens
-        return Usage(prompt, reply, prompt + reply, OutputTokensDetails(self._reasoning_tokens))
+        details = OutputTokensDetails(self._reasoning_tokens), InputTokensDetails(generation.cached_tokens)
+        return Usage(prompt, reply, prompt + reply, *details)

@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from toolglot.events import ContentDelta, Event
 from toolglot.server.chat.chunks import DONE, event_bytes
 from toolglot.server.chat.logprobs import shown, token_bytes
-from toolglot.server.chat.protocol import Usage
+from toolglot.server.chat.protocol import PromptTokensDetails, Usage
 from toolglot.server.content_tokens import ContentToken
 from toolglot.server.generation import Generation
 from toolglot.server.text.protocol import Choice, Completion, FinishReason, Logprobs
@@ -35,9 +35,11 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     def usage(self) -> Usage:
         """The token counts so far: each prompt's once, and those of all choices."""
-        prompt = sum(generation.prompt_tokens for generation in self.generations[:: self.choices_each])
+        first = self.generations[:: self.choices_each]
+        prompt = sum(generation.prompt_tokens for generation in first)
+        details = PromptTokensDetails(sum(generation.cached_tokens for generation in first))
         completion = sum(generation.completion_tokens for generation in self.generations)
-        return Usage(prompt, completion, prompt + completion)
+        return Usage(prompt, completion, prompt + completion, details)
 
 
 class ChoiceWriter:
