@@ -84,18 +84,71 @@ async def test_prompts_cut_into_chunks_give_the_same(each_checkpoint, serve, col
     assert [tokens for tokens, _ in together] == generate(each_checkpoint, PROMPTS, 12)
 
 
-async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, monkeypatch):
+def held(engine: LocalEngine) -> int:
+    """How many blocks of the cache are not given back."""
+    return engine._loop._scheduler.blocks.held
+
+
+async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, cache_of, preemptions):
     engine = await serve(checkpoint)
     expected = [await collect(engine, prompt, 60) for prompt in PROMPTS]
-    monkeypatch.setattr(local, "memory_for_cache", lambda device: 160 * 256)  # 160 tokens: one long request, or two
+    cache_of(160, 8)
     small = await serve(checkpoint)
 
-    assert small.info.max_model_len == 160
+    assert small.info.max_model_len == small.info.facts["cache_tokens"] == 160
     assert await asyncio.gather(*(collect(small, prompt, 60) for prompt in PROMPTS)) == expected
+    assert preemptions
+    assert held(small) == 0
+
+
+async def test_a_request_that_is_computed_again_goes_on_where_it_was(checkpoint, serve, collect, cache_of, preemptions):
+    """Its random numbers, its penalties, its grammar and its probabilities too; and no token comes twice."""
+    kinds: list[dict[str, Any]] = [
+        {"temperature": 1.0, "seed": 3},
+        {"temperature": 0.8, "seed": 4, "presence_penalty": 1.5, "repetition_penalty": 1.2},
+        {"constraint": Steps(*[{n, n + 1, n + 2} for n in range(60)]), "temperature": 1.0, "seed": 5},
+        {"logprobs": 0},
+    ]
+
+    async def all_of(engine: LocalEngine) -> list[Any]:
+        return await asyncio.gather(*(collect(engine, [n], 60, **kind) for n, kind in enumerate(kinds)))
+
+    expected = await all_of(await serve(checkpoint))
+    cache_of(100, 4)
+    small = await serve(checkpoint)
+
+    assert await all_of(small) == expected
+    assert max(preemptions) > 20
+    assert held(small) == 0
+
+
+async def test_what_was_computed_before_is_not_computed_again_but_for_another_salt(checkpoint, serve):
+    engine = await serve(checkpoint)
+    prompt = [n % 90 for n in range(70)]
+
+    async def cached(salt: bytes) -> list[int]:
+        sampling = SamplingParams(max_tokens=3, cache_salt=salt)
+        return [delta.cached_tokens async for delta in engine.submit(prompt, sampling)]
+
+    assert [await cached(salt) for salt in (b"", b"", b"a", b"b", b"a")] == [
+        [0, 0, 0],
+        [64, 0, 0],
+        [0, 0, 0],
+        [0, 0, 0],
+        [64, 0, 0],
+    ]
+
+
+async def test_what_was_cached_is_also_told_where_the_first_token_is_the_last(checkpoint, serve, collect):
+    (stop,), _ = await collect(await serve(checkpoint), [7] * 40, 1)
+    engine = await serve(checkpoint, eos=stop)
+    for cached in (0, 32):
+        (delta,) = [delta async for delta in engine.submit([7] * 40, SamplingParams(max_tokens=9, temperature=0))]
+        assert (delta.token_ids, delta.stop_token, delta.cached_tokens) == ((), stop, cached)
 
 
 async def test_the_longest_request_fits_where_memory_is_the_limit(checkpoint, serve, collect, monkeypatch):
-    monkeypatch.setattr(local, "memory_for_cache", lambda device: 103 * 256)  # 103 tokens: not a whole number of pages
+    monkeypatch.setattr(local, "memory_for_cache", lambda device: 103 * 256)  # 103 tokens: not a whole number of blocks
     engine = await serve(checkpoint)
 
     length = engine.info.max_model_len
@@ -222,8 +275,76 @@ async def test_a_forward_error_fails_its_batch_and_the_loop_survives(checkpoint,
         failed = await asyncio.gather(*(collect(engine, [n]) for n in range(3)), return_exceptions=True)
 
     assert [type(error) for error in failed] == [EngineError] * 3
-    assert engine.running == 0
+    assert (engine.running, held(engine)) == (0, 0)
     assert await collect(engine, [1, 2, 3]) == expected
+
+
+async def test_an_engine_that_fails_again_and_again_is_not_ready_until_it_does_not(
+    checkpoint, serve, collect, monkeypatch
+):
+    engine = await serve(checkpoint)
+    ready = []
+    with monkeypatch.context() as broken:
+        broken.setattr(Model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("the device was lost")))
+        for _ in range(4):
+            ready.append(engine.ready)
+            with pytest.raises(EngineError, match=r"generation failed \(RuntimeError\)"):
+                await collect(engine, [1])
+
+    assert ready == [True, True, True, False]
+    assert (engine.alive, engine.ready) == (True, False)
+    await collect(engine, [1])
+    assert engine.ready
+    await engine.stop()
+    assert not engine.ready
+
+
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
+]
+
+
+def out_of_memory(monkeypatch: pytest.MonkeyPatch, error: Exception, most: int) -> list[int]:
+    """Let forward passes of more than ``most`` tokens fail; returns how many each had, in the end."""
+    sizes: list[int] = []
+    forward = Model.forward
+
+    def limited(self: Model, step: Any) -> torch.Tensor:
+        sizes.append(len(step.batch.token_ids))
+        if sizes[-1] > most:
+            raise error
+        return forward(self, step)
+
+    monkeypatch.setattr(Model, "forward", limited)
+    return sizes
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["CUDA", "CPU"])
+async def test_out_of_memory_makes_passes_smaller_and_loses_nothing(checkpoint, serve, collect, monkeypatch, error):
+    engine = await serve(checkpoint, max_num_seqs=6)
+    expected = await asyncio.gather(*(collect(engine, prompt, 12) for prompt in PROMPTS))
+    fresh = await serve(checkpoint, max_num_seqs=6)
+    sizes = out_of_memory(monkeypatch, error, 40)
+
+    assert await asyncio.gather(*(collect(fresh, prompt, 12) for prompt in PROMPTS)) == expected
+    assert (fresh.ready, held(fresh)) == (True, 0)
+    assert [size for size in sizes if size > 40] == [sum(map(len, PROMPTS)), 128, 64]
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["CUDA", "CPU"])
+async def test_out_of_memory_with_the_smallest_passes_fails_those_of_the_pass(
+    checkpoint, serve, collect, monkeypatch, error
+):
+    engine = await serve(checkpoint, max_num_seqs=2)
+    with monkeypatch.context() as full:
+        sizes = out_of_memory(full, error, 0)
+        with pytest.raises(EngineError, match="generation failed"):
+            await collect(engine, [5] * 200)
+
+    assert sizes == [200, 128, 64, 32, 16, 8, 4, 2]
+    assert (engine.ready, engine.running, held(engine)) == (True, 0, 0)
+    assert len((await collect(engine, [5], 3))[0]) == 3
 
 
 async def test_a_constraint_decides_what_is_sampled_and_when_it_ends(checkpoint, serve, collect):
