@@ -11,12 +11,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     DeepseekV3Config,
+    ErnieConfig,
     Gemma2Config,
     GptOssConfig,
     LlamaConfig,
     MambaConfig,
     MistralConfig,
+    MptConfig,
     Phi3Config,
+    StableLmConfig,
 )
 
 from toolglot.engine.model import Model
@@ -92,6 +95,9 @@ def test_what_the_engine_lacks_bounds_the_length(save, shape, config, settings, 
     ("config", "settings", "message"),
     [
         (GptOssConfig, {"head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2}, "needs attention sinks"),
+        (ErnieConfig, {}, "layer 0 sees tokens that come later"),
+        (StableLmConfig, {}, "its attention layers are not given what the model is called with"),
+        (MptConfig, {"d_model": 32, "n_heads": 4, "n_layers": 2}, "cannot run a model of type 'mpt'"),
         (MambaConfig, {}, "layers of type linear_attention"),
     ],
 )

@@ -24,6 +24,7 @@ class Layer(Struct, frozen=True):
     key: torch.Tensor
     value: torch.Tensor
     scoring: Scoring
+    causal: bool
     asked: dict[str, Any]
     """All other arguments, by transformers' names."""
 
@@ -61,16 +62,26 @@ def _attend(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     *,
-    step: Step,
+    step: Step | None = None,
     scaling: float | None = None,
     sliding_window: int | None = None,
     softcap: float | None = None,
     **asked: Any,
 ) -> tuple[torch.Tensor, None]:
     """What transformers calls, with [1, heads, tokens, size] each; ``step`` is what the model was called with."""
+    if step is None:
+        raise TypeError("its attention layers are not given what the model is called with")
     query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
     scoring = Scoring(query.shape[-1] ** -0.5 if scaling is None else scaling, sliding_window, softcap)
-    layer = Layer(module.layer_idx, query, key, value, scoring, asked | {"attention_mask": attention_mask})
+    layer = Layer(
+        module.layer_idx,
+        query,
+        key,
+        value,
+        scoring,
+        getattr(module, "is_causal", True),
+        asked | {"attention_mask": attention_mask},
+    )
     return step.attend(layer)[None], None
 
 

@@ -67,7 +67,12 @@ class Model:
     def _probe(self, probe: _Probe) -> torch.Tensor:
         try:
             return self._run(probe, torch.zeros(2, dtype=torch.int64, device=self.device))
-        except (TypeError, ValueError, RuntimeError) as error:  # the modelling code was not written for this
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+            AttributeError,
+        ) as error:  # the modelling code was not written for this
             raise ModelError(f"this engine cannot run a model of type {self.config.model_type!r}: {error}") from error
 
     @torch.inference_mode()
@@ -96,6 +101,8 @@ class _Probe:
         for name, meaning in _LACKING.items():
             if layer.asked.get(name) is not None:
                 raise ModelError(f"this engine cannot run the model: layer {layer.index} needs {meaning}")
+        if not layer.causal:
+            raise ModelError(f"this engine cannot run the model: layer {layer.index} sees tokens that come later")
         (tokens, query_heads, key_size), (_, key_heads, value_size) = layer.query.shape, layer.value.shape
         self._layers[layer.index] = LayerShape(query_heads, key_heads, key_size, value_size, layer.scoring)
         return layer.query.new_zeros(tokens, query_heads, value_size)
