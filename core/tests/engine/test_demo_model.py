@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from toolglot.engine import local
+from toolglot.engine.kernels import SdpaKernels
+from toolglot.engine.local import LocalEngine
 from toolglot.errors import EngineError, GrammarError
 from toolglot.structural_tag import ConstString, JsonSchema, Sequence, StructuralTag
 
@@ -31,6 +34,47 @@ async def test_greedy_output_is_generates_alone_and_in_a_batch(demo, demo_engine
     assert [tokens for tokens, _ in alone] == expected
     assert together == alone
     assert alone[1][1] == "stop"
+
+
+MORE = [*TEXTS, "Count to ten.", "Translate to French: good morning.", "Name a colour.", "Why is the sky blue? " * 3]
+SYSTEM = "<|im_start|>system\nYou are a patient teacher who answers in one short sentence.<|im_end|>\n"
+
+
+@pytest.fixture
+def restart(loaded_demo, monkeypatch):
+    """Start the engine with a batch, a budget, and a cache of so many blocks of four tokens."""
+
+    async def restart(max_num_seqs: int, budget: int, blocks: int) -> LocalEngine:
+        await loaded_demo.stop()
+        monkeypatch.setattr(loaded_demo, "_max_num_seqs", max_num_seqs)
+        monkeypatch.setattr(loaded_demo, "_kernels", SdpaKernels(4))
+        monkeypatch.setattr(loaded_demo, "_blocks", blocks)
+        monkeypatch.setitem(local._BATCH_TOKENS, "cpu", budget)
+        await loaded_demo.start()
+        return loaded_demo
+
+    return restart
+
+
+async def test_twenty_prompts_get_what_generate_says_whatever_else_is_going_on(
+    demo, loaded_demo, demo_tokenizer, restart, prompts, reference, collect, preemptions, record_property
+):
+    chat = "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
+    texts = [*[chat.format(text) for text in MORE], *[SYSTEM + chat.format(text) for text in MORE], *MORE[:4]]
+    asked = [demo_tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    expected = reference(demo.path, asked, 8)
+
+    outputs = []
+    for settings in ((16, 256, 1000), None, (5, 13, 1000), (16, 256, 50)):
+        engine = loaded_demo if settings is None else await restart(*settings)
+        assert not preemptions
+        outputs += await asyncio.gather(*(collect(engine, prompt, 8) for prompt in asked))
+        assert engine._loop._scheduler.blocks.held == 0
+    await loaded_demo.stop()
+
+    assert preemptions
+    left = [said.is_left_by(tokens) for said, (tokens, _) in zip(expected * 4, outputs, strict=True)]
+    record_property("near ties", f"{sum(left)} in {len(left)} outputs; {len(preemptions)} preemptions")
 
 
 async def test_twenty_requests_at_once_all_finish(demo_engine, prompts, collect):

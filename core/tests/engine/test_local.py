@@ -378,6 +378,37 @@ async def test_the_engines_own_seed_covers_requests_without_one(checkpoint, serv
     assert outputs[0] == outputs[1] != outputs[2]
 
 
+async def test_nothing_is_left_of_many_requests_that_end_in_all_ways(
+    checkpoint, serve, collect, cache_of, preemptions, until
+):
+    cache_of(160, 4)
+    engine = await serve(checkpoint, max_num_seqs=6)
+    expected = [await collect(engine, prompt, 30) for prompt in PROMPTS]
+
+    async def left_early(prompt: list[int], after: int) -> None:
+        stream = engine.submit(prompt, SamplingParams(max_tokens=60, temperature=0))
+        for _ in range(after):
+            await anext(stream)
+        await stream.aclose()
+
+    async def client(number: int) -> None:
+        for turn in range(6):
+            which = (number + turn) % len(PROMPTS)
+            if (number + turn) % 5 == 0:
+                await left_early(PROMPTS[which], turn * 3)
+            elif (number + turn) % 7 == 0:
+                with pytest.raises(EngineError):
+                    await collect(engine, PROMPTS[which], 9, BrokenMask({1}))
+            else:
+                assert await collect(engine, PROMPTS[which], 30) == expected[which]
+
+    await asyncio.gather(*map(client, range(12)))
+
+    await until(lambda: engine.running == 0)
+    assert held(engine) == 0
+    assert preemptions
+
+
 @pytest.mark.parametrize(
     ("prompt", "max_tokens", "message"),
     [
