@@ -115,6 +115,5 @@ async def test_greedy_output_is_generates(path, serve, reference, cache_of, pree
         name: sum(said.is_left_by(tokens) for said, tokens in zip(expected, run.outputs, strict=True))
         for name, run in runs.items()
     }
-    record_property(
-        "near ties", f"{sum(left.values())} of {len(PROMPTS) * len(runs)}; preempted {len(preemptions)} times"
-    )
+    outputs = len(PROMPTS) * len(runs)
+    record_property("near ties", f"{sum(left.values())} in {outputs} outputs; {len(preemptions)} preemptions")

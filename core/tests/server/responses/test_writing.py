@@ -10,7 +10,7 @@ from toolglot.server.notes import NOTHING
 from toolglot.server.responses.protocol import EchoedReasoning, EchoedText, Response, TextFormat
 from toolglot.server.responses.writing import ResponseWriter, Shown
 
-ENDED = SimpleNamespace(finish="stop", notes=NOTHING, prompt_tokens=3, completion_tokens=5)
+ENDED = SimpleNamespace(finish="stop", notes=NOTHING, prompt_tokens=3, cached_tokens=0, completion_tokens=5)
 
 
 def writer():
