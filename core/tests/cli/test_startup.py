@@ -102,6 +102,7 @@ def test_every_setting_of_the_server_can_be_set(monkeypatch: pytest.MonkeyPatch)
     chosen = arguments(
         *("--served-model-name", "a", "b"),
         *("--host", "0.0.0.0", "--port", "9", "--api-key", "k", "--allowed-origins", "*", "--log-prompts"),
+        "--isolate-prefix-cache",
         *("--max-body-bytes", "5", "--max-messages", "5", "--max-tools", "5", "--max-schema-bytes", "5"),
         *("--max-choices", "5", "--max-tokens-limit", "5", "--max-requests", "5"),
         *("--max-stored-responses", "0", "--max-stored-bytes", "5"),
