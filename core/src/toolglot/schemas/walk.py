@@ -13,6 +13,7 @@ from toolglot.schemas.document import Document
 from toolglot.schemas.nodes import small
 from toolglot.schemas.normal import Node, Reference, Union
 from toolglot.schemas.part import Part
+from toolglot.schemas.pointer import placed
 from toolglot.schemas.spelling import spelled
 from toolglot.schemas.unions import options, united
 from toolglot.schemas.uniqueness import unique
@@ -53,7 +54,7 @@ class Walk:
         if isinstance(schema, bool):
             return REST if schema else NOTHING
         if place.path in self._around:
-            raise GrammarError(f"{place.path or '/'}: references of the schema lead back to it")
+            raise GrammarError(_circle(place.path))
         self.algebra.effort.spend()
         self._around.add(place.path)
         self._depth += 1
@@ -67,7 +68,7 @@ class Walk:
         place, definitions = Place(path, positive), self.algebra.definitions
         name = _name(place)
         if path in self._around:
-            raise GrammarError(f"{path or '/'}: references of the schema lead back to it")
+            raise GrammarError(_circle(path))
         if name not in definitions:
             definitions[name] = None
             if self._depth > _DEEP and len(self._around) == 1:
@@ -115,6 +116,10 @@ class Walk:
                 if keyword in _SPEAKING:
                     self.audit.smaller(place, keyword, "no type is said: only values of the type that it speaks of")
         return node
+
+
+def _circle(path: str) -> str:
+    return placed(path, "references of the schema lead back to it")
 
 
 def _name(place: Place) -> str:
