@@ -61,6 +61,7 @@ def _normalised(text: str, arguments: bool) -> Normalised:
         lost = any(one.level == "narrowed" for one in walk.audit.findings)
         said = f"the schema admits no {kind}{' that a grammar can be made for' if lost else ''}"
         raise GrammarError(placed(place, said))
+    walk.judge_counts(normal)
     return Normalised(normal, walk.audit.findings)
 
 

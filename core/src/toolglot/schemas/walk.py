@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolglot.errors import GrammarError
-from toolglot.schemas import applicators, evaluation, groups
+from toolglot.schemas import applicators, evaluation, groups, objects
 from toolglot.schemas.algebra import Algebra
 from toolglot.schemas.audit import SAYS_NOTHING, Audit, Place
 from toolglot.schemas.document import Document
-from toolglot.schemas.nodes import small
-from toolglot.schemas.normal import Node, Reference, Union
+from toolglot.schemas.nodes import small, within
+from toolglot.schemas.normal import Node, Normal, Object, Reference, Union
 from toolglot.schemas.part import Part
 from toolglot.schemas.pointer import placed
 from toolglot.schemas.spelling import spelled
@@ -34,6 +34,8 @@ class Walk:
         self.algebra = Algebra()
         self.culprits: dict[str, str] = {}
         """Where objects are unsatisfiable: the places of the members that are."""
+        self.counting: list[Place] = []
+        """Where ``minProperties`` may count members that are not declared."""
         self._around: set[str] = set()
         self._depth = 0
         self._later: list[Place] = []
@@ -90,6 +92,13 @@ class Walk:
             if losses.larger:
                 self.audit.larger(site.place, site.keyword, losses.larger)
         return self.algebra.finished()
+
+    def judge_counts(self, normal: Normal) -> None:
+        """Note where ``minProperties`` is narrowed; ``normal`` is what became of the schema."""
+        nodes = within(normal.root, *normal.definitions.values())
+        if self.counting and any(isinstance(one, Object) and objects.counted_by_kind(one) for one in nodes):
+            for place in self.counting:
+                self.audit.smaller(place, "minProperties", objects.BY_KIND)
 
     def culprit(self) -> str:
         """The place that is to blame where the whole schema admits nothing."""
