@@ -99,7 +99,9 @@ def test_the_keywords_for_which_a_schema_is_not_taken_are_named() -> None:
     none = verdict({"properties": {"a": False}, "required": ["a"]})
     compared = verdict({"properties": {"a": {"items": {"type": "string"}, "uniqueItems": True}}})
 
-    assert (outside.level, outside.keywords) == ("refused", ("$ref",))
+    assert (outside.level, outside.keywords) == ("relaxed", ("$ref",))
+    assert verdict({"$ref": "#/x"}).keywords == ("$ref",)
+    assert verdict(False).keywords == ("the schema admits no object",)
     assert none.level == "refused"
     assert (compared.level, compared.keywords) == ("relaxed", ("uniqueItems",))
 

@@ -13,8 +13,8 @@ import pytest_asyncio
 import torch
 from msgspec.structs import replace
 
-from toolglot.errors import GrammarError, QueueFullError
-from toolglot.grammar import BoundedCompiler, CompiledTag, CompileLimits, Compiler
+from toolglot.errors import EngineError, GrammarError, QueueFullError
+from toolglot.grammar import BoundedCompiler, CompiledTag, CompileLimits, Compiler, trials
 from toolglot.grammar.worker import step_back
 from toolglot.structural_tag import AnyText, ConstString, Format, Grammar, Or, Sequence, StructuralTag, Token
 
@@ -101,7 +101,7 @@ async def test_a_tag_that_takes_too_long_is_refused_in_time(shared, limited):
 async def test_a_tag_that_takes_too_much_memory_is_refused(limited):
     compiler = limited(memory=1 << 20)
 
-    with pytest.raises(GrammarError, match="cannot be compiled into a grammar"):
+    with pytest.raises(GrammarError, match="cannot be compiled into a grammar: it takes too much memory"):
         await compiler.compile(endless(2))
 
 
@@ -174,6 +174,28 @@ async def test_others_do_not_wait_for_tags_that_take_long_and_stop_ends_those(ma
     async with asyncio.timeout(20):
         while alive(group):  # noqa: ASYNC110  # those that were killed may be there for a moment, and tell nobody
             await asyncio.sleep(0.01)
+
+
+DEFECTS = {
+    "before it starts": "worker._limit_memory = None",
+    "in a thread": "worker.grammar_compiler = None",
+    "with its masks": "worker.Probe.slowest = None",
+}
+"""What breaks the process that compiles, and where."""
+
+
+@pytest.mark.parametrize("defect", DEFECTS.values(), ids=DEFECTS)
+async def test_a_defect_is_no_refusal(make, monkeypatch, capfd, defect):
+    broken = f"from toolglot.grammar import worker; {defect}; worker.main()"
+    monkeypatch.setattr(trials, "_COMMAND", broken)
+    compiler = BoundedCompiler(make, PATIENT)
+
+    for _ in range(2):
+        with pytest.raises(EngineError, match="the process that compiles grammars has failed; the server's log says"):
+            await compiler.compile(tag(ConstString("a")))
+    await compiler.stop()
+
+    assert capfd.readouterr().err.count("TypeError: 'NoneType' object is not callable") == 2
 
 
 async def test_what_the_plain_compiler_refuses_at_once(shared):

@@ -321,6 +321,9 @@ REPORTED = {
     "pattern, backreference": ({"type": "string", "pattern": r"^(a|b)\1$"}, "/pattern"),
     "minProperties of many undeclared": ({"type": "object", "minProperties": 50}, "/minProperties"),
     "uniqueItems": ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "/uniqueItems"),
+    "external $ref": ({"items": {"$ref": "https://ex.com/s.json"}}, "/items/$ref"),
+    "external $ref, as a whole": ({"$ref": "https://ex.com/s.json"}, "/$ref"),
+    "external $ref within not": ({"type": "array", "not": {"items": {"$ref": "urn:a"}}}, "/not"),
     "$dynamicRef": ({"items": {"$dynamicRef": "#x"}, "$defs": {"x": {"$dynamicAnchor": "x"}}}, "/items/$dynamicRef"),
     "multipleOf a large number": ({"type": "integer", "multipleOf": 1009}, "/multipleOf"),
     "unevaluatedItems by value": (
@@ -331,22 +334,26 @@ REPORTED = {
 """By feature: a schema, and the pointer of the keyword that is reported."""
 
 REFUSED = {
-    "external $ref": ({"$ref": "https://ex.com/s.json"}, "/$ref: 'https://ex.com/s.json' is outside of the schema"),
+    "$id that is no URI": ({"$id": "http://a/b", "items": {"$id": "//["}}, "/items/$id: '//[' is no URI reference"),
+    "$ref that is no URI": (
+        {"$id": "http://a/b", "items": {"$ref": "//["}},
+        "/items/$ref: '//[' is no URI reference",
+    ),
     "dangling $ref": ({"items": {"$ref": "#/$defs/None"}}, "/items/$ref: '#/$defs/None' points at nothing"),
     "$ref to no anchor": ({"$ref": "#x"}, "/$ref: no schema has the anchor 'x'"),
     "$ref in a circle": ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, "/$defs/A: references"),
     "endless recursion": (
         {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
-        "/: the schema admits no value",
+        "the schema admits no value",
     ),
     "empty enum": (
         {"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]},
         "/properties/a: the schema admits no value",
     ),
-    "contradictory bounds": ({"type": "integer", "minimum": 5, "maximum": 3}, "/: the schema admits no value"),
+    "contradictory bounds": ({"type": "integer", "minimum": 5, "maximum": 3}, "the schema admits no value"),
     "an alternative that is narrowed": (
         {"anyOf": [{"oneOf": [True, {"type": "integer"}]}], "enum": [2.5]},
-        "/: the schema admits no value that a grammar can be made for",
+        "the schema admits no value that a grammar can be made for",
     ),
     "unknown type": ({"items": {"type": "thing"}}, "/items/type: 'thing' is no type of JSON"),
 }

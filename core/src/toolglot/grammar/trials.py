@@ -60,7 +60,10 @@ class Trial:
             raise EngineError("the process that compiles grammars does not answer") from None
         except ConnectionError:
             return None
-        return msgspec.json.decode(line, type=Answer) if line else None
+        answer = msgspec.json.decode(line, type=Answer) if line else None
+        if answer is not None and answer.kind == "failed":
+            raise EngineError("the process that compiles grammars has failed; the server's log says why")
+        return answer
 
 
 class Trials:

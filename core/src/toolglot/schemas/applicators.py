@@ -32,6 +32,9 @@ def enumeration(part: Part, node: Node) -> Node:
 
 def reference(part: Part, node: Node) -> Node:
     target = part.walk.document.target(part.values["$ref"], part.place.path)
+    if target is None:
+        part.larger("$ref", f"{part.values['$ref'][:80]!r} is outside of the schema; put what it means in $defs")
+        return node
     return part.refined(node, part.walk.definition(target, positive=part.place.positive), "$ref")
 
 

@@ -120,8 +120,7 @@ def _least(part: Part, found: Sequence[Property], others: Sequence[Others]) -> i
     if least > possible + objects.MOST_UNDECLARED:
         part.larger("minProperties", f"only {objects.MOST_UNDECLARED} members that are not declared are counted")
         return possible + objects.MOST_UNDECLARED
-    if least > sum(one.required for one in found) + 1:
-        part.smaller("minProperties", objects.BY_KIND)
+    part.walk.counting.append(part.place)
     return least
 
 

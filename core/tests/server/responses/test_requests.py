@@ -178,7 +178,7 @@ class TestTools:
             ({"name": None}, "tools[0].name"),
             ({"name": "a b"}, "tools[0].name"),
             ({"parameters": {"type": "array"}}, "tools[0].parameters.type"),
-            ({"parameters": {"$ref": "http://x/y"}}, "tools[0].parameters"),
+            ({"parameters": {"$ref": "http://x/y"}, "strict": True}, "tools[0].parameters"),
             ({"parameters": []}, "tools[0].parameters"),
             ({"parameters": {"type": "object", "properties": 7}, "strict": True}, "tools[0].parameters"),
         ],
