@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,6 +99,59 @@ async def test_a_tag_that_takes_too_long_is_refused_in_time(shared, limited):
         await compiler.compile(endless(1))
 
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_tag_that_others_left_no_time_is_not_refused(shared, limited):
+    await shared.compile(tag(ConstString("a")))
+    group = (await shared._trials.start())._process.pid
+    compiling = asyncio.create_task(limited(seconds=1).compile(endless(6)))
+    child = await working(group)
+
+    os.kill(child, signal.SIGSTOP)
+    await asyncio.sleep(3)  # longer than it may take
+    os.kill(child, signal.SIGCONT)
+
+    with pytest.raises(QueueFullError):
+        await compiling
+
+
+async def working(group: int) -> int:
+    """The id of a child of a process that has had a little of a processor's time."""
+    for _ in range(2000):
+        if (found := next((child for child in children(group) if processor_seconds(child) > 0.03), None)) is not None:
+            return found
+        await asyncio.sleep(0.005)
+    raise AssertionError
+
+
+def children(process: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
+
+
+def processor_seconds(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0.0
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_tag_that_nobody_tells_of_is_not_refused(shared, limited, monkeypatch):
+    await shared.compile(tag(ConstString("a")))
+    monkeypatch.setattr(trials, "_PATIENCE", 1.0)
+    group = (await shared._trials.start())._process.pid
+    compiling = asyncio.create_task(limited(seconds=0.5).compile(endless(7)))
+    child = await working(group)
+
+    os.kill(child, signal.SIGSTOP)
+
+    try:
+        with pytest.raises(QueueFullError):
+            await compiling
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 async def test_a_tag_that_takes_too_much_memory_is_refused(limited):

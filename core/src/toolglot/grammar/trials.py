@@ -38,14 +38,23 @@ class Trial:
         Raises:
             EngineError: the process fails.
         """
-        started = await self._answer(_PATIENCE)
+        try:
+            started = await self._answer(_PATIENCE)
+        except TimeoutError:
+            raise EngineError("the process that compiles grammars does not answer") from None
         if started is None:
             raise EngineError("the process that compiles grammars has failed")
-        return await self._answer(self._job.seconds)
+        try:
+            return await self._answer(self._job.seconds + _PATIENCE)
+        except TimeoutError:  # it is there, but others leave it no time
+            return Answer("busy")
 
     async def complete(self) -> bool:
         """Whether a tag that can be used lazily can be compiled with all its masks, within the limits."""
-        answer = await self._answer(self._job.more_seconds)
+        try:
+            answer = await self._answer(self._job.more_seconds + _PATIENCE)
+        except TimeoutError:
+            return False
         return answer is not None and answer.kind == "eager"
 
     def leave(self) -> None:
@@ -54,10 +63,8 @@ class Trial:
 
     async def _answer(self, seconds: float) -> Answer | None:
         try:
-            async with asyncio.timeout(seconds + _PATIENCE):
+            async with asyncio.timeout(seconds):
                 line = await self._reader.readline()
-        except TimeoutError:
-            raise EngineError("the process that compiles grammars does not answer") from None
         except ConnectionError:
             return None
         answer = msgspec.json.decode(line, type=Answer) if line else None

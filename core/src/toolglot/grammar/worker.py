@@ -45,6 +45,7 @@ _LAZY_MASK_SECONDS = 0.25
 _BUSY = 0.5
 """How much of its time a tag must have had on a processor to be found too slow."""
 _GRACE_SECONDS = 0.5
+_LONGEST_SECONDS = 30.0
 _BACK = 5
 """How far a tag that takes longer stands back (``nice``)."""
 _CACHE_BYTES = 64 << 20
@@ -156,10 +157,13 @@ class _Trial:
             self._say(Answer("refused"))
 
     def _left(self, seconds: float) -> bool:
-        """Whether the other side leaves within that time. Should this thread be kept from waking, the kernel ends the
-        process, by a signal that it does not handle.
+        """Whether the other side leaves within that time.
+
+        Should the work keep this thread from waking, the kernel ends the process, by a signal that it does not handle,
+        for the processor's time that it took. Time that others took does not end it while anybody waits for it.
         """
-        signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, seconds + _GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, seconds + _LONGEST_SECONDS)
         return bool(select.select([self._socket], [], [], seconds)[0])
 
     def _compile_lazily(self) -> None:
