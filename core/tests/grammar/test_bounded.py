@@ -105,11 +105,11 @@ async def test_a_tag_that_takes_too_long_is_refused_in_time(shared, limited):
 async def test_a_tag_that_others_left_no_time_is_not_refused(shared, limited):
     await shared.compile(tag(ConstString("a")))
     group = (await shared._trials.start())._process.pid
-    compiling = asyncio.create_task(limited(seconds=1).compile(endless(6)))
+    compiling = asyncio.create_task(limited(seconds=3).compile(endless(6)))
     child = await working(group)
 
     os.kill(child, signal.SIGSTOP)
-    await asyncio.sleep(3)  # longer than it may take
+    await asyncio.sleep(4)  # longer than it may take
     os.kill(child, signal.SIGCONT)
 
     with pytest.raises(QueueFullError):
