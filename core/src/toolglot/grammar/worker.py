@@ -146,12 +146,13 @@ class _Trial:
 
     def run(self) -> None:
         _limit_memory(self._job.memory)
+        start = time.monotonic()
         self._say(Answer("started"))
         _start(self._lazy)
         if self._left(self._job.seconds):
             return
         if not self._usable.is_set():
-            busy = time.process_time() < _BUSY * self._job.seconds
+            busy = time.process_time() < _BUSY * (time.monotonic() - start)
             self._say(Answer("busy") if busy else Answer("refused", f"it takes more than {self._job.seconds:g} s"))
         elif not self._left(self._job.more_seconds):
             self._say(Answer("refused"))
