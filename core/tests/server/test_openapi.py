@@ -124,11 +124,20 @@ def test_it_says_which_models_there_are(serving):
     assert schemas["ChatRequest"]["properties"]["model"]["enum"] == ["org/big", "big"]
 
 
-def test_bodies_that_are_described_are_read(served, described):
-    schema = described["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    validator = jsonschema.Draft202012Validator({**described, **schema})
-    served.engine.say("Hi")
-    for fields in (
+@pytest.fixture
+def admits(described):
+    """Whether the description of an operation admits a body."""
+
+    def check(path, body):
+        schema = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        return jsonschema.Draft202012Validator({**described, **schema}).is_valid(body)
+
+    return check
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
         {},
         {"model": "other"},
         {"temperature": 0.5},
@@ -136,6 +145,70 @@ def test_bodies_that_are_described_are_read(served, described):
         {"n": 0},
         {"stream": "yes"},
         {"top_k": None},
-    ):
-        accepted = served.post(**fields).status_code == 200
-        assert validator.is_valid({**HI, **fields}) is accepted
+    ],
+)
+def test_bodies_that_are_described_are_read_and_no_others(served, admits, fields):
+    served.engine.say("Hi")
+    accepted = served.post(**fields).status_code == 200
+    assert admits("/v1/chat/completions", {**HI, **fields}) is accepted
+
+
+def turn(*blocks, role="user"):
+    return {
+        "messages": [{"role": "user", "content": "Hi"}] * (role == "assistant") + [{"role": role, "content": blocks}]
+    }
+
+
+TEXT = {"type": "text", "text": "Hi"}
+USE = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
+IMAGE = {"type": "image", "source": {"type": "url", "url": "http://127.0.0.1/a.png"}}
+
+
+def result(**fields):
+    return {"type": "tool_result", "tool_use_id": "1", **fields}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        turn(TEXT, {**TEXT, "cache_control": {"type": "ephemeral"}, "citations": None}),
+        turn(IMAGE),
+        turn({"type": "text"}),
+        turn({"text": "Hi"}),
+        turn(USE),
+        turn(result()),
+        turn(result(content="3", is_error=True)),
+        turn(result(content=[TEXT])),
+        turn(result(content=[IMAGE])),
+        turn({"type": "tool_result"}),
+        turn(USE, {"type": "thinking", "thinking": "Hm", "signature": ""}, role="assistant"),
+        turn({"type": "redacted_thinking", "data": "x"}, role="assistant"),
+        turn({**USE, "name": ""}, role="assistant"),
+        turn(result(), role="assistant"),
+        turn(TEXT, role="system"),
+        turn(USE, role="system"),
+        turn(TEXT, role="tool"),
+        {"messages": [{"role": "user"}]},
+        {"messages": [{"content": "Hi"}]},
+        {"messages": ["Hi"]},
+        {"system": "Be kind."},
+        {"system": [TEXT]},
+        {"system": [IMAGE]},
+        {"tools": [{"name": "f", "input_schema": {}}]},
+        {"tools": [{"name": "f", "input_schema": {}, "type": "custom", "defer_loading": False}]},
+        {"tools": [{"name": "f"}]},
+        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+        {"tool_choice": {"type": "auto"}},
+        {"tool_choice": {"type": "none"}},
+        {"tool_choice": {"type": "tool"}},
+        {"tool_choice": {"type": "auto", "disable_parallel_tool_use": "yes"}},
+        {"tool_choice": {"type": "some"}},
+        {"tool_choice": "auto"},
+    ],
+    ids=lambda fields: json.dumps(fields)[-60:],
+)
+def test_so_are_the_turns_and_tools_of_messages(served, admits, fields):
+    body = {**HI, **json.loads(json.dumps(fields))}
+    answer = served.http.post("/v1/messages/count_tokens", json=body)
+    assert (answer.status_code == 200) is admits("/v1/messages/count_tokens", body), answer.text
+    assert admits("/v1/messages", {**body, "max_tokens": 5}) is admits("/v1/messages/count_tokens", body)
