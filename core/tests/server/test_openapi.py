@@ -153,6 +153,56 @@ def test_bodies_that_are_described_are_read_and_no_others(served, admits, fields
     assert admits("/v1/chat/completions", {**HI, **fields}) is accepted
 
 
+def call(**fields):
+    return {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}, **fields}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "system", "content": "Be kind."},
+        {"role": "developer", "content": [{"type": "text", "text": "Be kind."}], "name": None},
+        {"role": "user", "content": "Hi", "name": "Ann"},
+        {"role": "user", "content": "Hi", "name": 3},
+        {"role": "user", "content": None},
+        {"role": "user"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}]},
+        {"role": "user", "content": [{"type": "text"}]},
+        {"role": "user", "content": [{"text": "Hi"}]},
+        {"role": "user", "content": ["Hi"]},
+        {"role": "tool", "content": "3", "tool_call_id": "1"},
+        {"role": "tool", "content": "3"},
+        {"role": "assistant", "content": None, "tool_calls": [call()], "refusal": None, "audio": None},
+        {"role": "assistant", "tool_calls": [call(function={"name": "f", "arguments": {"a": 2**70}})]},
+        {"role": "assistant", "tool_calls": [call(function={"name": "f"})]},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": None}}]},
+        {"role": "assistant", "tool_calls": [call(function={"name": ""})]},
+        {"role": "assistant", "tool_calls": [call(function={"name": "f", "arguments": 3})]},
+        {"role": "assistant", "tool_calls": [call(type="custom")]},
+        {"role": "assistant", "tool_calls": [call(type=None)]},
+        {"role": "assistant", "tool_calls": [call(id=1)]},
+        {"role": "assistant", "tool_calls": ["f"]},
+        {"role": "assistant", "tool_calls": {}},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        {"role": "assistant", "reasoning_content": "Hm", "reasoning": "Hm", "function_call": None},
+        {"role": "assistant", "reasoning": 3},
+        {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "3"},
+        {"role": "wizard", "content": "Hi"},
+        {"content": "Hi"},
+        "Hi",
+    ],
+    ids=lambda message: json.dumps(message)[-60:],
+)
+def test_so_are_the_turns_of_a_chat(served, admits, message):
+    served.engine.say("Hi")
+    body = {**HI, "messages": [message]}
+    accepted = served.post(json.dumps(body).encode()).status_code == 200
+    assert admits("/v1/chat/completions", body) is accepted
+    assert admits("/tokenize", body) is accepted
+    assert (served.http.post("/tokenize", json=body).status_code == 200) is accepted
+
+
 def turn(*blocks, role="user"):
     return {
         "messages": [{"role": "user", "content": "Hi"}] * (role == "assistant") + [{"role": role, "content": blocks}]
@@ -194,6 +244,9 @@ def result(**fields):
         {"system": "Be kind."},
         {"system": [TEXT]},
         {"system": [IMAGE]},
+        {"system": [{"text": "Be kind."}]},
+        turn({"text": "Be kind."}, role="system"),
+        turn(result(content=[{"text": "3"}])),
         {"tools": [{"name": "f", "input_schema": {}}]},
         {"tools": [{"name": "f", "input_schema": {}, "type": "custom", "defer_loading": False}]},
         {"tools": [{"name": "f"}]},

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from toolglot.server.chat.turns import Turn
 from toolglot.server.extension import Extension
 from toolglot.server.sampling_fields import SamplingFields
 
@@ -62,7 +63,7 @@ class ChatRequest(SamplingFields, frozen=True, kw_only=True):
     """The body of ``POST /v1/chat/completions``."""
 
     model: str
-    messages: list[dict[str, Any]]
+    messages: list[Turn]
     tools: list[ToolSpec] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None

@@ -12,6 +12,7 @@ from toolglot.server.encoding import encode_json
 from toolglot.server.messages.protocol import (
     BlockParam,
     MessageParam,
+    OnlyTextParam,
     TextParam,
     ThinkingParam,
     ToolResultParam,
@@ -20,7 +21,7 @@ from toolglot.server.messages.protocol import (
 
 
 def conversation(
-    system: str | Sequence[TextParam] | None, messages: Sequence[MessageParam]
+    system: str | Sequence[OnlyTextParam] | None, messages: Sequence[MessageParam]
 ) -> tuple[dict[str, Any], ...]:
     """The conversation as :func:`~toolglot.prompts.read_messages` returns it.
 
@@ -94,7 +95,7 @@ def _arguments(value: Any) -> Any:
 
 
 def _text(blocks: Iterable[BlockParam]) -> str:
-    return "\n".join(block.text for block in blocks if isinstance(block, TextParam))
+    return "\n".join(block.text for block in blocks if isinstance(block, TextParam | OnlyTextParam))
 
 
 _WRITERS: Mapping[str, Callable[[Sequence[BlockParam]], list[dict[str, Any]]]] = {

@@ -17,6 +17,13 @@ class TextParam(Struct, frozen=True, tag="text"):
     text: str
 
 
+class OnlyTextParam(Struct, frozen=True):
+    """Text, where there is nothing else. ``type`` is no tag: where a struct stands alone, one may be left out."""
+
+    type: Literal["text"]
+    text: str
+
+
 class ThinkingParam(Struct, frozen=True, tag="thinking"):
     """Reasoning of an earlier reply."""
 
@@ -41,13 +48,13 @@ class ToolResultParam(Struct, frozen=True, tag="tool_result"):
     """What a call came to."""
 
     tool_use_id: str
-    content: str | list[TextParam] | None = None
+    content: str | list[OnlyTextParam] | None = None
     is_error: bool | None = None
 
 
 UserBlock: TypeAlias = TextParam | ToolResultParam
 AssistantBlock: TypeAlias = TextParam | ThinkingParam | RedactedThinkingParam | ToolUseParam
-BlockParam: TypeAlias = UserBlock | AssistantBlock
+BlockParam: TypeAlias = UserBlock | AssistantBlock | OnlyTextParam
 """A content block of a request."""
 
 
@@ -66,7 +73,7 @@ class AssistantParam(Struct, frozen=True, tag_field="role", tag="assistant"):
 class SystemParam(Struct, frozen=True, tag_field="role", tag="system"):
     """One of ``messages``: instructions within the conversation."""
 
-    content: str | list[TextParam]
+    content: str | list[OnlyTextParam]
 
 
 MessageParam: TypeAlias = UserParam | AssistantParam | SystemParam
@@ -136,7 +143,7 @@ class CountTokensRequest(Struct, frozen=True, kw_only=True):
 
     model: str
     messages: list[MessageParam]
-    system: str | list[TextParam] | None = None
+    system: str | list[OnlyTextParam] | None = None
     tools: list[ToolParam] | None = None
     tool_choice: ToolChoiceParam | None = None
     thinking: ThinkingConfig | None = None
