@@ -203,6 +203,56 @@ def test_so_are_the_turns_of_a_chat(served, admits, message):
     assert (served.http.post("/tokenize", json=body).status_code == 200) is accepted
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [
+        None,
+        "auto",
+        "none",
+        "required",
+        "always",
+        3,
+        [],
+        {},
+        {"type": "function", "function": {"name": "f"}},
+        {"type": "function", "function": {}},
+        {"type": "function"},
+        {"function": {"name": "f"}},
+        {"type": "function", "name": "f"},
+        {"name": "f"},
+        {"type": "custom", "name": "f"},
+        {"type": "allowed_tools"},
+        *(
+            form
+            for tools in ([], ["f"], [{}], [{"name": "f"}], [{"type": "function", "function": {"name": "f"}}])
+            for mode in ("auto", "sometimes")
+            for allowed in ({"mode": mode, "tools": tools},)
+            for form in ({"type": "allowed_tools", **allowed}, {"type": "allowed_tools", "allowed_tools": allowed})
+        ),
+    ],
+    ids=json.dumps,
+)
+def test_so_are_tool_choices(served, admits, choice):
+    served.engine.say(CALL.replace("get_weather", "f"))
+    chat = {**HI, "tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": choice}
+    assert (served.post(json.dumps(chat).encode()).status_code != 400) is admits("/v1/chat/completions", chat)
+    body = {"model": "scripted", "input": "Hi", "tools": [{"type": "function", "name": "f"}], "tool_choice": choice}
+    accepted = served.http.post("/v1/responses/input_tokens", json=body).status_code == 200
+    assert accepted is admits("/v1/responses", body)
+    assert accepted is admits("/v1/responses/input_tokens", body)
+
+
+@pytest.mark.parametrize("kind", [..., "function", "custom", None, 3])
+def test_so_are_the_types_of_tools(served, admits, kind):
+    served.engine.say("Hi")
+    tagged = {} if kind is ... else {"type": kind}
+    chat = {**HI, "tools": [{**tagged, "function": {"name": "f"}}]}
+    assert (served.post(json.dumps(chat).encode()).status_code == 200) is admits("/v1/chat/completions", chat)
+    body = {"model": "scripted", "input": "Hi", "tools": [{**tagged, "name": "f"}]}
+    accepted = served.http.post("/v1/responses/input_tokens", json=body).status_code == 200
+    assert accepted is admits("/v1/responses/input_tokens", body)
+
+
 def turn(*blocks, role="user"):
     return {
         "messages": [{"role": "user", "content": "Hi"}] * (role == "assistant") + [{"role": role, "content": blocks}]
