@@ -26,6 +26,7 @@ from toolglot.server.config import ServerConfig
 from toolglot.server.endpoint import Endpoint
 from toolglot.server.error_form import error_answer
 from toolglot.server.errors import ApiError, api_error
+from toolglot.server.failures import Failures
 from toolglot.server.generation import Generator
 from toolglot.server.life import Life
 from toolglot.server.messages.api import Messages
@@ -80,7 +81,7 @@ def create_app(
             openapi_route(names, asks_for_key=bool(config.api_keys)),
         ],
         middleware=_middleware(config, life, traffic),
-        exception_handlers={HTTPException: _on_error, ApiError: _on_error, Exception: _on_error},
+        exception_handlers={HTTPException: _on_error, ApiError: _on_error},
         lifespan=lifespan,
     )
     app.state.life = life
@@ -128,11 +129,12 @@ def _middleware(config: ServerConfig, life: Life, traffic: Traffic) -> list[Midd
         allow_origins=config.allowed_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
-        expose_headers=("X-Request-Id", "Retry-After"),
+        expose_headers=("X-Request-Id", "request-id", "Retry-After"),
     )
     return [
         Middleware(Observation, traffic=traffic, log_prompts=config.log_prompts),
         *([cors] if config.allowed_origins else []),
+        Middleware(Failures),
         *([Middleware(ApiKeyAuth, keys=config.api_keys)] if config.api_keys else []),
         Middleware(Admission, life=life, max_requests=config.max_requests, body_seconds=config.client_timeout),
     ]

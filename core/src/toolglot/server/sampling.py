@@ -72,7 +72,9 @@ def _max_tokens(asked: Sampling, prompt_tokens: int, max_model_len: int) -> int:
         )
         raise ApiError(400, message, param=asked.prompt_param, code=TOO_LONG)
     most, param = asked.max_tokens, asked.max_tokens_param
-    if most is None or (asked.clamp and most > room):
+    if most is None:
+        return room if asked.default_max_tokens is None else min(room, asked.default_max_tokens)
+    if most > room and asked.clamp:
         return room
     if most > room:
         message = (

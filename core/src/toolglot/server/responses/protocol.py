@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from toolglot.server.chat.protocol import TokenLogprob
+from toolglot.server.choice_schema import FunctionType, ResponsesToolChoice
 from toolglot.server.extension import Extension
 
 Metadata: TypeAlias = Annotated[
@@ -20,7 +21,7 @@ Truncation: TypeAlias = Literal["auto", "disabled"]
 class FunctionTool(Struct, frozen=True):
     """One of ``tools``. Without ``strict`` it is as strict as it can be."""
 
-    type: str = "function"
+    type: FunctionType = "function"
     name: str | None = None
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -61,7 +62,7 @@ class StreamOptions(Struct, frozen=True):
 class AllowedTool(Struct, frozen=True):
     """A tool of :class:`AllowedTools`."""
 
-    type: str = "function"
+    type: FunctionType = "function"
     name: str | None = None
 
 
@@ -81,7 +82,7 @@ class InputTokensRequest(Struct, frozen=True, kw_only=True):
     instructions: str | None = None
     previous_response_id: str | None = None
     tools: list[FunctionTool] | None = None
-    tool_choice: Any = None
+    tool_choice: ResponsesToolChoice = None
     parallel_tool_calls: bool | None = None
     text: TextConfig | None = None
     reasoning: ReasoningConfig | None = None

@@ -52,9 +52,7 @@ class Completions:
         return [generation for prompt in prompts for generation in await self._of(prompt, request)]
 
     async def _of(self, prompt: reading.Prompt, request: CompletionRequest) -> list[Generation]:
-        tokens = await self._tokens(prompt, request)
-        room = self._service.generator.info.max_model_len - len(tokens)
-        return await self._service.completions(reading.ask(request, room), tokens)
+        return await self._service.completions(reading.ask(request), await self._tokens(prompt, request))
 
     async def _tokens(self, prompt: reading.Prompt, request: CompletionRequest) -> Sequence[int]:
         generator = self._service.generator

@@ -8,10 +8,10 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from toolglot.errors import RequestError
-from toolglot.prompts import read_messages
 from toolglot.server.ask import Ask
 from toolglot.server.chat.logprobs import shown, token_bytes
 from toolglot.server.chat.reading import read_tools
+from toolglot.server.chat.turns import conversation, convert_with_turns
 from toolglot.server.decoding import convert, decode_object, decoded, refuse_unserved
 from toolglot.server.encoding import encode_json
 from toolglot.server.service import Service
@@ -76,7 +76,7 @@ def check_tokens(tokens: Sequence[int], vocab_size: int, param: str) -> None:
 
 def _read_tokenize(body: bytes) -> TokenizeRequest:
     value = decode_object(body)
-    request = convert(value, TokenizeRequest)
+    request = convert_with_turns(value, TokenizeRequest)
     refuse_unserved(value, TOKENIZE_HARMLESS_ONLY)
     if (request.prompt is None) == (request.messages is None):
         raise RequestError("send either `prompt` or `messages`", param="prompt")
@@ -90,7 +90,7 @@ def _read_detokenize(body: bytes) -> DetokenizeRequest:
 def _ask(request: TokenizeRequest) -> Ask:
     return Ask(
         model=request.model or "",
-        messages=read_messages(request.messages or []),
+        messages=conversation(request.messages or []),
         tools=read_tools(request.tools),
         chat_template_kwargs=request.chat_template_kwargs or {},
     )
