@@ -85,6 +85,7 @@ def value_of(text, schema):
         ({"minItems": 1}, "['a']", ["a"]),
         ({"contains": {"type": "integer"}}, "[1]", [1]),
         ({"unevaluatedItems": False}, "[]", []),
+        ({"propertyNames": True}, "{}", {}),
         ({"required": ["a"]}, '{"a": 1}', {"a": 1}),
         ({"dependentRequired": {"a": ["b"]}}, "{}", {}),
         ({"required": True}, "3", "3"),

@@ -179,6 +179,13 @@ ENFORCED = {
     "number bounds": ({"type": "number", "minimum": 0.25, "maximum": 0.75}, [0.25, 0.5], [0.2, 1]),
     "exclusive number bound": ({"type": "number", "exclusiveMinimum": 0}, [0.001, 1e-3], [0, -1]),
     "multipleOf": ({"type": "integer", "multipleOf": 7}, [0, 14, -7], [1, 15]),
+    "multipleOf a fraction, of constants": ({"multipleOf": 0.1, "enum": [0.1, 0.3, 0.25, 1e300]}, [0.1], [0.25]),
+    "multipleOf a very small number": ({"type": "number", "multipleOf": 1e-300, "enum": [1, 0.5]}, [1], []),
+    "multipleOf a fraction, of a very large constant": (
+        {"type": "number", "multipleOf": 0.5, "enum": [10**400, 2]},
+        [2],
+        [],
+    ),
     "multipleOf a fraction": ({"type": "number", "multipleOf": 0.01}, [3], [1.255]),
     "large bounds": ({"type": "integer", "minimum": 2**62, "maximum": 2**63 - 1}, [2**62], [2**63, 0]),
     "exclusive bounds of draft 4": ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, [2], [1]),
@@ -325,6 +332,11 @@ REPORTED = {
     "external $ref, as a whole": ({"$ref": "https://ex.com/s.json"}, "/$ref"),
     "external $ref within not": ({"type": "array", "not": {"items": {"$ref": "urn:a"}}}, "/not"),
     "$dynamicRef": ({"items": {"$dynamicRef": "#x"}, "$defs": {"x": {"$dynamicAnchor": "x"}}}, "/items/$dynamicRef"),
+    "multipleOf of a constant that floats make no multiple": (
+        {"type": "number", "multipleOf": 0.1, "const": 0.3},
+        "/multipleOf",
+    ),
+    "multipleOf a number beyond all digits": ({"type": "number", "multipleOf": 1e300}, "/multipleOf"),
     "multipleOf a large number": ({"type": "integer", "multipleOf": 1009}, "/multipleOf"),
     "unevaluatedItems by value": (
         {"type": "array", "if": {"contains": {"const": 1}}, "unevaluatedItems": False},

@@ -84,6 +84,10 @@ class TestObjects:
 
         assert levels({"allOf": [open_, counted]})["/allOf/1/minProperties"] == level
 
+    @pytest.mark.parametrize("names", [{"maxLength": 3}, {"pattern": "^x"}])
+    def test_names_need_no_type_to_be_strings(self, names):
+        assert set(levels({"type": "object", "propertyNames": names}).values()) == {"exact"}
+
     def test_leave_out_members_that_admit_nothing(self):
         schema = {"properties": {"a": {"type": "string", "enum": [1]}, "b": {}}}
 
@@ -135,6 +139,13 @@ class TestNumbers:
 
         assert node(schema["properties"]["a"]) == Number(integer=True)
         assert levels(schema)["/properties/a/multipleOf"] == "narrowed"
+
+    @pytest.mark.parametrize(("named", "level"), [([0.1, 0.25], "exact"), ([0.1, 0.3], "narrowed")])
+    def test_of_fractions_are_the_constants_that_all_validators_take_for_multiples(self, named, level):
+        schema = {"type": "number", "multipleOf": 0.1, "enum": named}
+
+        assert normalise(schema, arguments=False).normal.root == Constants((0.1,))
+        assert normalise(schema, arguments=False).level == level
 
 
 class TestArrays:

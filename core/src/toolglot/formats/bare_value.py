@@ -175,7 +175,8 @@ def _spoken_of(schema: Any) -> frozenset[str]:
     """The types that the schema's own keywords speak of: of others, all values are as good."""
     if not isinstance(schema, Mapping):
         return frozenset()
-    return frozenset(kind for key, kind in _SPOKEN.items() if schema.get(key, True) is not True)
+    draft_3 = isinstance(schema.get("required"), bool)  # which speaks of the object around it
+    return frozenset(kind for key, kind in _SPOKEN.items() if key in schema and not (draft_3 and key == "required"))
 
 
 def _type_of(value: Any) -> str:

@@ -102,7 +102,7 @@ def dependent_schemas(part: Part, node: Node) -> Node:
 
 def names(part: Part, node: Node) -> Node:
     """``propertyNames``: names that are listed become members that may be there."""
-    schema = part.walk.value(part.values["propertyNames"], part.at("propertyNames"))
+    schema = part.walk.name(part.values["propertyNames"], part.at("propertyNames"))
     algebra = part.algebra("propertyNames")
     found = algebra.intersect(TYPED["string"], schema)
     wanted = algebra.resolved(found) or found

@@ -42,10 +42,11 @@ class Walk:
 
     def value(self, schema: Any, place: Place) -> Node:
         """The node of the schema of a value: of a member, an item, or the whole."""
-        around, self._around = self._around, set()
-        node = self._whole(schema, place)
-        self._around = around
-        return node
+        return self._apart(self._whole, schema, place)
+
+    def name(self, schema: Any, place: Place) -> Node:
+        """The node of the schema of a member's name, which is a string, whether it says so or not."""
+        return self._apart(self.part, schema, place)
 
     def part(self, schema: Any, place: Place) -> Node:
         """The node of a schema that speaks of the same value as the one that it is in.
@@ -106,6 +107,12 @@ class Walk:
         while path in self.culprits:
             path = self.culprits[path]
         return path
+
+    def _apart(self, read: Callable[[Any, Place], Node], schema: Any, place: Place) -> Node:
+        around, self._around = self._around, set()
+        node = read(schema, place)
+        self._around = around
+        return node
 
     def _read(self, schema: Mapping[str, Any], place: Place) -> Node:
         part = Part(self, spelled(schema, lone_references=self.document.lone_references), place)
