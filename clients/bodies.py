@@ -140,6 +140,7 @@ ODD: tuple[Any, ...] = (
     {"type": "nothing"},
     {"": None},
     {"$ref": "#/x"},
+    {"\ud800": {"type": "string"}},
 )
 """What stands where something else should."""
 

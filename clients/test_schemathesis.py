@@ -50,5 +50,5 @@ def test_no_request_is_an_error_of_the_server_s(
         )
         assert done.returncode == 0, done.stdout
         assert served.metric("toolglot_http_requests_total") > 200
-        served.wait_idle()
+        assert served.wait_idle() == 0
         assert "Traceback" not in served.log
