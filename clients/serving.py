@@ -43,8 +43,18 @@ class Served:
 
     def metric(self, name: str) -> float:
         """The value of a metric, all of its series together."""
-        text = httpx.get(f"{self.url}/metrics", timeout=PATIENCE).text
-        return sum(map(float, re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE)))
+        return sum(map(float, re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", self._metrics(), re.MULTILINE)))
+
+    def statuses(self) -> dict[tuple[str, str], set[int]]:
+        """The statuses that each method and path (as the description writes it) has been answered with."""
+        found: dict[tuple[str, str], set[int]] = {}
+        series = r'^toolglot_http_requests_total\{method="(.*?)",.*route="(.*?)",status="(\d+)"\}'
+        for method, route, status in re.findall(series, self._metrics(), re.MULTILINE):
+            found.setdefault((method, re.sub(r":\w+}", "}", route)), set()).add(int(status))
+        return found
+
+    def _metrics(self) -> str:
+        return httpx.get(f"{self.url}/metrics", timeout=PATIENCE).text
 
     def wait_idle(self) -> float:
         """Wait until no reply is being written, but no longer than :data:`PATIENCE`, and return how many still are."""
