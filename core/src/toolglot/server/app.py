@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -61,6 +62,7 @@ def create_app(
         switch_seconds = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_SECONDS)
         await engine.start()
+        gc.freeze()  # collections stop every thread: they need not look at what is there from the start
         life.started = True
         try:
             yield
@@ -68,6 +70,7 @@ def create_app(
             life.started = False
             await engine.stop()
             generator.close()
+            gc.unfreeze()
             sys.setswitchinterval(switch_seconds)
 
     def exposition() -> bytes:
