@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import openai
 import pytest
 
 from toolglot.prompts import PromptRenderer
-from toolglot.server import generation
+from toolglot.server import lanes
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 DEEP = 150
@@ -217,8 +218,17 @@ def test_tools_that_fit_no_prompt_are_refused_before_they_are_rendered(served, m
     assert (error["param"], error["code"]) == ("tools", "context_length_exceeded")
 
 
+@pytest.mark.parametrize("text", ["x" * 70_000, "<|im_end|>" * 7_000])
+def test_a_prompt_that_is_far_too_long_is_not_counted_to_its_end(served, text):
+    error = served.error(400, messages=[{"role": "user", "content": text}])
+    assert (error["param"], error["code"]) == ("messages", "context_length_exceeded")
+    told = re.fullmatch(r"the prompt has at least (\d+) tokens; this model takes 6000 for .*", error["message"])
+    assert 6000 < int(told[1]) <= 70_020
+    assert served.engine.prompts == []
+
+
 def test_too_many_prompts_at_once_are_a_full_queue(served, monkeypatch):
-    monkeypatch.setattr(generation, "_MOST_PREPARING", 0)
+    monkeypatch.setattr(lanes, "_MOST_WAITING", 0)
     assert served.error(429, messages=MESSAGES)["code"] == "queue_full"
 
 

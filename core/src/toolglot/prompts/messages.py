@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from toolglot.containers import MAX_CONTAINERS, has_too_many
 from toolglot.errors import RequestError
 
 
@@ -25,7 +26,9 @@ def read_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any]
         raise RequestError("`messages` must be a list", param="messages")
     if not messages:
         raise RequestError("`messages` is empty; send at least one message", param="messages")
-    return tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
+    read = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
+    _open_arguments([call["function"] for message in read for call in message.get("tool_calls", ())])
+    return read
 
 
 def count_tool_calls(messages: Sequence[Mapping[str, Any]]) -> int:
@@ -145,6 +148,16 @@ def _function(function: Any, at: str) -> dict[str, Any]:
     return {"name": name, "arguments": _arguments(function.get("arguments"), f"{at}.arguments")}
 
 
+def _open_arguments(functions: Sequence[dict[str, Any]]) -> None:
+    """Make objects of the arguments that are JSON text."""
+    written = [function for function in functions if isinstance(function["arguments"], str)]
+    if has_too_many([function["arguments"].encode("utf-8", "surrogatepass") for function in written]):
+        message = f"the arguments of the calls have more than {MAX_CONTAINERS} objects and lists together"
+        raise RequestError(message, param="messages")
+    for function in written:
+        function["arguments"] = _object(function["arguments"])
+
+
 def _arguments(arguments: Any, at: str) -> dict[str, Any] | str:
     if arguments is None:
         return {}
@@ -152,7 +165,7 @@ def _arguments(arguments: Any, at: str) -> dict[str, Any] | str:
         return dict(arguments)
     if not isinstance(arguments, str):
         raise RequestError("`arguments` must be JSON text or an object", param=at)
-    return _object(arguments) if arguments.strip() else {}
+    return arguments if arguments.strip() else {}
 
 
 def _object(text: str) -> dict[str, Any] | str:

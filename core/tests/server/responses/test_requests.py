@@ -409,5 +409,13 @@ class TestTruncation:
         api.create(input=[USER, *rounds], tools=[tool], truncation="auto")
         assert api.engine.prompt.count("<tool_call>") == api.engine.prompt.count("<|im_start|>tool") > 3
 
+    def test_auto_shortens_what_is_too_long_to_be_counted_too(self, api):
+        api.engine.say("ok")
+        api.create(input=self.messages(135), truncation="auto")
+        assert 6000 - 600 < len(api.engine.prompts[-1]) < 6000
+        error = api.error(400, input=self.messages(135))
+        assert "at least" in error["message"]
+        assert (error["param"], error["code"]) == ("input", "context_length_exceeded")
+
     def test_one_message_that_is_too_long_is_refused(self, api):
         assert api.error(400, input="x" * 7000, truncation="auto")["code"] == "context_length_exceeded"
