@@ -143,7 +143,8 @@ class _Process:
                 pass_fds=[handle],
                 stdin=subprocess.DEVNULL,
                 env=os.environ | _ALONE,
-                start_new_session=True,  # so that Ctrl-C is for the server, and all children can be ended together
+                process_group=0,  # so that Ctrl-C is for the server, and all children can be ended together
+                # Not a session: the kernel would give each its share, whatever the priorities in it.
             )
         self.end = weakref.finalize(self, _end, self._process, self._control)
         """End it, if that has not been done."""

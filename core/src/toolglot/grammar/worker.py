@@ -170,15 +170,16 @@ class _Trial:
     def _compile_lazily(self) -> None:
         start = time.monotonic()
         grammar = self._compiled(lazy=True)
-        _start(self._eager)
         if time.monotonic() - start < _SMALL_SECONDS:
+            _start(self._eager)
             self._eager.join(_QUICK_SECONDS)
-        if self._eager.is_alive():
-            for thread in (self._lazy, self._eager):
-                step_back(thread)
-            if self._probe.slowest(grammar, self._job.named) < _LAZY_MASK_SECONDS:
-                self._usable.set()
-                self._say(Answer("lazy"))
+        for thread in (self._lazy, self._eager):
+            step_back(thread)
+        if not self._usable.is_set() and self._probe.slowest(grammar, self._job.named) < _LAZY_MASK_SECONDS:
+            self._usable.set()
+            self._say(Answer("lazy"))
+        if self._eager.ident is None:  # one after the other: a core is left to others
+            _start(self._eager)
 
     def _compile_eagerly(self) -> None:
         slowest = self._probe.slowest(self._compiled(lazy=False), self._job.named)

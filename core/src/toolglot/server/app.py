@@ -42,8 +42,8 @@ from toolglot.server.status import status_routes
 from toolglot.server.text import text_routes
 from toolglot.server.traffic import Traffic
 
-_SWITCH_SECONDS = 0.0005
-"""How long a thread that reads a schema may keep the event loop waiting; Python's own measure is ten times that."""
+_SWITCH_SECONDS = 0.0002
+"""How long a thread that reads a schema may keep the event loop waiting; Python's own measure is much longer."""
 
 
 def create_app(
