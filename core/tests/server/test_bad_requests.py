@@ -140,7 +140,7 @@ def test_a_body_that_is_no_json_object(served, body):
         ({"logprobs": 0}, "logprobs"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ({"top_logprobs": 3}, "top_logprobs"),
-        ({"logit_bias": {"one": 2}}, None),
+        ({"logit_bias": {"one": 2}}, "logit_bias"),
         ({"logit_bias": {"1": 101}}, None),
         ({"logit_bias": {"99999": 1}}, "logit_bias"),
         ({"logit_bias": []}, "logit_bias"),

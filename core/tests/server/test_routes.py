@@ -37,6 +37,12 @@ def test_an_unknown_model_is_not_found(served):
     assert caught.value.code == "model_not_found"
 
 
+@pytest.mark.parametrize("path", ["/v1/models/", "/health/", "/v1/responses/"])
+def test_a_path_with_a_slash_too_many_is_not_found_and_leads_nowhere(served, path):
+    answer = served.http.get(path, headers={"Host": "elsewhere"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)
+
+
 def test_health_and_version(served):
     assert served.http.get("/health").status_code == 200
     assert served.http.get("/version").json() == {"version": version("toolglot")}

@@ -84,6 +84,7 @@ def create_app(
         exception_handlers={HTTPException: _on_error, ApiError: _on_error},
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # behind a proxy with TLS, a redirect would lead to another address
     app.state.life = life
     return app
 

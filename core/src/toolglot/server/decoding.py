@@ -20,7 +20,7 @@ T = TypeVar("T")
 MAX_DEPTH = 100
 """How deep a body may nest. Schemas and messages are walked by recursive code further on, some of it native."""
 
-_AT = re.compile(r" - at `\$\.?([^`]*)`$")
+_AT = re.compile(r" - at (`key` in )?`\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 
@@ -85,10 +85,12 @@ def refuse_unserved(value: Mapping[str, Any], harmless: Mapping[str, tuple[Any, 
 def _invalid(message: str) -> RequestError:
     at = _AT.search(message)
     missing = _MISSING.search(message)
-    path = [match[1] for match in (at, missing) if match]
+    path = [match[match.lastindex or 0] for match in (at, missing) if match]
     param = ".".join(path) or None
     reason = _AT.sub("", message)
-    return RequestError(f"{reason[0].lower()}{reason[1:]}" + (f" at `{param}`" if param else ""), param=param)
+    where = " for each key" if at and at[1] else ""
+    at_param = f" at `{param}`" if param else ""
+    return RequestError(f"{reason[0].lower()}{reason[1:]}{where}{at_param}", param=param)
 
 
 def _too_deep() -> RequestError:

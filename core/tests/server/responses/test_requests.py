@@ -275,7 +275,7 @@ class TestFields:
             ({"metadata": {"a": 1}}, "metadata"),
             ({"metadata": {"a": "x" * 513}}, "metadata"),
             ({"metadata": {str(n): "x" for n in range(17)}}, "metadata"),
-            ({"text": {"verbosity": "low"}}, "text.verbosity"),
+            ({"text": {"verbosity": "terse"}}, "text.verbosity"),
             ({"reasoning": {"summary": "long"}}, "reasoning.summary"),
             ({"previous_response_id": "resp_none"}, "previous_response_id"),
             ({"tools": "all"}, "tools"),
@@ -336,6 +336,7 @@ class TestFields:
             {"background": False, "conversation": None, "stop": [], "top_logprobs": 0, "n": 1},
             {"service_tier": "auto", "prompt_cache_retention": "24h", "context_management": None},
             {"include": ["file_search_call.results"], "text": {"verbosity": "medium"}, "tools": None},
+            {"text": {"verbosity": "low", "format": None}},
             {"reasoning": None, "text": None, "metadata": None, "stream": None, "store": None, "tool_choice": None},
         ],
     )

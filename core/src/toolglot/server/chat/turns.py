@@ -22,6 +22,18 @@ class TextPart(Struct, frozen=True):
     text: str
 
 
+class SaidPart(Struct, frozen=True, tag_field="type", tag="text"):
+    """A part of what an assistant said."""
+
+    text: str
+
+
+class RefusalPart(Struct, frozen=True, tag_field="type", tag="refusal"):
+    """An assistant's refusal. No reply here has one; those in a conversation from elsewhere are read as text."""
+
+    refusal: str
+
+
 Content: TypeAlias = str | list[TextPart]
 
 
@@ -72,7 +84,8 @@ class ToolTurn(_Turn, frozen=True, kw_only=True, tag="tool"):
 class AssistantTurn(_Turn, frozen=True, kw_only=True, tag="assistant"):
     """An earlier reply."""
 
-    content: Content | None = None
+    content: str | list[SaidPart | RefusalPart] | None = None
+    refusal: str | None = None
     tool_calls: list[EarlierCall] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None

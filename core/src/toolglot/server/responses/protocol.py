@@ -15,6 +15,7 @@ Metadata: TypeAlias = Annotated[
     dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)
 ]
 Summary: TypeAlias = Literal["auto", "concise", "detailed"]
+Verbosity: TypeAlias = Literal["low", "medium", "high"]
 Truncation: TypeAlias = Literal["auto", "disabled"]
 
 
@@ -39,10 +40,10 @@ class TextFormat(Struct, frozen=True):
 
 
 class TextConfig(Struct, frozen=True):
-    """``text``."""
+    """``text``. ``verbosity`` changes nothing."""
 
     format: TextFormat | None = None
-    verbosity: Literal["medium"] | None = None
+    verbosity: Verbosity | None = None
 
 
 class ReasoningConfig(Struct, frozen=True):
@@ -166,7 +167,7 @@ class InputTokensDetails(Struct, frozen=True):
 
 
 class OutputTokensDetails(Struct, frozen=True):
-    """``reasoning_tokens`` are those that came while reasoning was open, its markers included."""
+    """``reasoning_tokens`` has the markers of reasoning too, but for the closing one before a call."""
 
     reasoning_tokens: int
 
@@ -244,10 +245,10 @@ class ResponseError(Struct, frozen=True):
 
 
 class EchoedText(Struct, frozen=True):
-    """``text`` as the reply was held to it."""
+    """``text``: the format that the reply was held to, and the verbosity that was asked for."""
 
     format: TextFormat
-    verbosity: Literal["medium"] = "medium"
+    verbosity: Verbosity
 
 
 class EchoedTool(Struct, frozen=True):
