@@ -64,9 +64,9 @@ class TestKey:
         routes = [route for route in locked.app.routes if route.path not in ("/health", "/ready")]
         assert len(routes) > 15
         for path in [*(re.sub(r"{.*?}", "x", route.path) for route in routes), "/", "/v1/messages/batches", "/docs"]:
-            for method, version in product(("GET", "POST", "DELETE", "OPTIONS"), VERSIONS):
-                anthropics = path.startswith("/v1/messages") or (path.startswith("/v1/models") and bool(version))
-                asked = {"Authorization": "", **headers, **version}
+            for method, asked_for in product(("GET", "POST", "DELETE", "OPTIONS"), VERSIONS):
+                anthropics = path.startswith("/v1/messages") or (path.startswith("/v1/models") and bool(asked_for))
+                asked = {"Authorization": "", **headers, **asked_for}
                 response = locked.http.request(method, path, headers=asked, content=b"{}")
                 assert response.status_code == 401, (method, path)
                 error = response.json()["error"]
