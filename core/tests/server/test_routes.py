@@ -37,6 +37,12 @@ def test_an_unknown_model_is_not_found(served):
     assert caught.value.code == "model_not_found"
 
 
+@pytest.mark.parametrize("path", ["/v1/models/", "/health/", "/v1/responses/"])
+def test_a_path_with_a_slash_too_many_is_not_found_and_leads_nowhere(served, path):
+    answer = served.http.get(path, headers={"Host": "elsewhere"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)
+
+
 def test_health_and_version(served):
     assert served.http.get("/health").status_code == 200
     assert served.http.get("/version").json() == {"version": version("toolglot")}
@@ -64,9 +70,9 @@ class TestKey:
         routes = [route for route in locked.app.routes if route.path not in ("/health", "/ready")]
         assert len(routes) > 15
         for path in [*(re.sub(r"{.*?}", "x", route.path) for route in routes), "/", "/v1/messages/batches", "/docs"]:
-            for method, asked_for in product(("GET", "POST", "DELETE", "OPTIONS"), VERSIONS):
-                anthropics = path.startswith("/v1/messages") or (path.startswith("/v1/models") and bool(asked_for))
-                asked = {"Authorization": "", **headers, **asked_for}
+            for method, asked_version in product(("GET", "POST", "DELETE", "OPTIONS"), VERSIONS):
+                anthropics = path.startswith("/v1/messages") or (path.startswith("/v1/models") and bool(asked_version))
+                asked = {"Authorization": "", **headers, **asked_version}
                 response = locked.http.request(method, path, headers=asked, content=b"{}")
                 assert response.status_code == 401, (method, path)
                 error = response.json()["error"]
