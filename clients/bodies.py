@@ -111,6 +111,7 @@ _MESSAGES = {
 GOOD: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": _CHAT,
     "/v1/responses": _RESPONSES,
+    "/v1/responses/input_tokens": {name: _RESPONSES[name] for name in ("model", "input", "instructions", "tools")},
     "/v1/messages": _MESSAGES,
     "/v1/messages/count_tokens": _TURNS,
     "/v1/completions": {"model": MODEL, "prompt": "Hi", "max_tokens": 20, "n": 1, "logprobs": 1, "stop": ["END"]},
@@ -140,6 +141,7 @@ ODD: tuple[Any, ...] = (
     {"type": "nothing"},
     {"": None},
     {"$ref": "#/x"},
+    {"\ud800": {"type": "string"}},
 )
 """What stands where something else should."""
 

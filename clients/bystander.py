@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import httpx
 
 from clients.serving import MODEL, Served
 
-PATIENCE = 15
-"""How many seconds a short answer may take while the server is under attack, on a machine that has other work too."""
+HELD_UP = 60
+"""How many seconds a short answer may take while the server is under attack: it takes three, on a machine that has
+three times the work that it could do.
+"""
 
 
 @contextmanager
-def bystander(served: Served) -> Iterator[list[float]]:
-    """Ask again and again while the block runs. Raises AssertionError: an answer was no answer, or came too late."""
-    over, times = threading.Event(), [ask(served)]
+def bystander(served: Served) -> Iterator[None]:
+    """Ask before the block, again and again while it runs, and after it.
 
-    def go_on() -> None:
-        while not over.is_set():
-            times.append(ask(served))
-
-    thread = threading.Thread(target=go_on)
-    thread.start()
-    try:
-        yield times
-    finally:
-        over.set()
-        thread.join()
-    times.append(ask(served))
-    assert max(times) < PATIENCE, f"of {len(times)} answers one took {max(times):.1f} s"
+    Raises httpx.HTTPError: an answer was an error, or there was none in :data:`HELD_UP` seconds.
+    """
+    over = threading.Event()
+    ask(served)
+    with ThreadPoolExecutor(1) as thread:
+        asking = thread.submit(_go_on, served, over)
+        try:
+            yield
+        finally:
+            over.set()
+    asking.result()
+    ask(served)
 
 
-def ask(served: Served) -> float:
-    """How many seconds a short answer takes; infinity where it is none."""
+def _go_on(served: Served, over: threading.Event) -> None:
+    while not over.is_set():
+        ask(served)
+
+
+def ask(served: Served) -> None:
+    """Have a short answer."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": "Hi"}]}
-    begin = time.monotonic()
-    try:
-        answer = httpx.post(f"{served.url}/v1/chat/completions", json=body, timeout=4 * PATIENCE)
-    except httpx.HTTPError:
-        return float("inf")
-    return time.monotonic() - begin if answer.status_code == 200 else float("inf")
+    httpx.post(f"{served.url}/v1/chat/completions", json=body, timeout=HELD_UP).raise_for_status()

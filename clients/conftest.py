@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 
 import pytest
@@ -23,3 +24,10 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     weather.forget()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _many_files() -> None:
+    """Let this process, and the servers that it starts, have a thousand connections: 1024 files are a usual limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

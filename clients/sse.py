@@ -28,6 +28,8 @@ class Api(NamedTuple):
     path: str
     body: Callable[[str], dict[str, Any]]
     said: Callable[[dict[str, Any]], tuple[str, str]]
+    end: bytes
+    """How the line of the last event of a reply that came to its end begins."""
 
 
 def _chat_body(prompt: str) -> dict[str, Any]:
@@ -63,14 +65,17 @@ def _messages_said(event: dict[str, Any]) -> tuple[str, str]:
 
 
 APIS = (
-    Api("/v1/chat/completions", _chat_body, _chat_said),
-    Api("/v1/responses", _responses_body, _responses_said),
-    Api("/v1/messages", _messages_body, _messages_said),
+    Api("/v1/chat/completions", _chat_body, _chat_said, b"data: [DONE]"),
+    Api("/v1/responses", _responses_body, _responses_said, b'data: {"type":"response.completed"'),
+    Api("/v1/messages", _messages_body, _messages_said, b'data: {"type":"message_stop"'),
 )
 
 
 async def pieces(port: int, api: Api, prompt: str) -> AsyncGenerator[Piece, None]:
-    """The pieces of a reply, as they come. Raises RuntimeError: the answer is no stream."""
+    """The pieces of a reply, as they come.
+
+    Raises RuntimeError: the answer is no stream, or does not come to its end.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request(api.path, api.body(prompt) | {"model": MODEL, "stream": True}))
@@ -78,10 +83,13 @@ async def pieces(port: int, api: Api, prompt: str) -> AsyncGenerator[Piece, None
         if b" 200 " not in status:
             raise RuntimeError(f"{api.path} answers {status!r}")
         await reader.readuntil(b"\r\n\r\n")
-        async for event in _events(reader):
-            content, arguments = api.said(event)
+        line = b""
+        async for line in _data(reader):
+            content, arguments = api.said(json.loads(line[6:])) if line.startswith(b"data: {") else ("", "")
             if content or arguments:
                 yield Piece(time.perf_counter(), content, arguments)
+        if not line.startswith(api.end):
+            raise RuntimeError(f"{api.path} ends with {line!r}")
     finally:
         writer.close()
 
@@ -93,10 +101,10 @@ def request(path: str, body: dict[str, Any]) -> bytes:
     return head.encode() + b"\r\n\r\n" + content
 
 
-async def _events(reader: asyncio.StreamReader) -> AsyncIterator[dict[str, Any]]:
-    """The events of a chunked answer. The server sends whole lines, so what is no line of data is left out."""
+async def _data(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The lines of data of a chunked answer. The server sends whole lines, so what is none of data is left out."""
     while line := await reader.readline():
         if line == b"0\r\n":
             return
-        if line.startswith(b"data: {"):
-            yield json.loads(line[6:])
+        if line.startswith(b"data: "):
+            yield line

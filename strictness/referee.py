@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 from jsonschema import Draft7Validator, Draft202012Validator, FormatChecker
 from jsonschema.validators import extend
+from jsonschema_specifications import REGISTRY
+from referencing.exceptions import Unresolvable
 
 Draft: TypeAlias = Literal["2020-12", "7"]
 
@@ -42,7 +44,8 @@ class Referee:
 
     def __init__(self, schema: Any, draft: Draft) -> None:
         exact = json.loads(json.dumps(schema), parse_float=Decimal)
-        self._validator = _VALIDATORS[draft](exact, format_checker=_formats(_VALIDATORS[draft]))
+        validator = _VALIDATORS[draft]
+        self._validator = validator(exact, format_checker=_formats(validator), registry=REGISTRY)
 
     def violation(self, text: str) -> str | None:
         """What is wrong with ``text``; None where it is valid."""
@@ -51,7 +54,10 @@ class Referee:
         except ValueError as error:
             return f"no JSON: {error}"
         with decimal.localcontext(prec=_DIGITS, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN):
-            found = next(self._validator.iter_errors(value), None)
+            try:
+                found = next(self._validator.iter_errors(value), None)
+            except Unresolvable as error:  # nothing is fetched
+                return f"there is no telling: {error}"
         return None if found is None else f"{found.json_path}: {found.message}"
 
 

@@ -56,9 +56,11 @@ class Verdict(Struct, frozen=True):
     def keywords(self) -> tuple[str, ...]:
         """The keywords for which it is not taken; where a schema as a whole is refused, the reason."""
         if self.refused is not None:
+            if not self.refused.startswith("/"):  # then it is the schema as a whole
+                return (self.refused,)
             pointer, _, reason = self.refused.partition(": ")
-            *_, holder, keyword = ("", *pointer.split("/"))
-            return (reason if not keyword or holder in MAPS else keyword,)
+            *_, holder, keyword = pointer.split("/")
+            return (reason if holder in MAPS else keyword,)
         return tuple(sorted({one.keyword for one in self.findings if one.level == "unenforceable"}))
 
 

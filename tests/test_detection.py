@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from toolglot.checkpoints import Checkpoint, evidence
+from toolglot.checkpoints import evidence
 from toolglot.cli import main, startup
 from toolglot.detection import Evidence, UndecidedError, detect
 
@@ -124,7 +124,7 @@ def test_serve_takes_auto_for_the_parser_of_the_template_that_it_uses(chosen, pa
     arguments = Namespace(tool_call_parser="auto", chat_template=chosen)
 
     with caplog.at_level("INFO", "toolglot"):
-        startup.detect_parser(arguments, Checkpoint(checkpoint, "model"), tokenizer=None)
+        startup.detect_parser(arguments, checkpoint, tokenizer=None)
 
     assert arguments.tool_call_parser == parser
     assert f"--tool-call-parser auto: {parser}, since the model's chat template has" in caplog.text
@@ -133,6 +133,6 @@ def test_serve_takes_auto_for_the_parser_of_the_template_that_it_uses(chosen, pa
 def test_serve_leaves_a_parser_that_is_named(checkpoint):
     arguments = Namespace(tool_call_parser="pythonic", chat_template=None)
 
-    startup.detect_parser(arguments, Checkpoint(checkpoint, "model"), tokenizer=None)
+    startup.detect_parser(arguments, checkpoint, tokenizer=None)
 
     assert arguments.tool_call_parser == "pythonic"

@@ -80,6 +80,13 @@ def test_the_referee_s_numbers_are_exact(text: str, valid: bool) -> None:
     assert (Referee({"multipleOf": 0.1}, "2020-12").violation(text) is None) == valid
 
 
+def test_the_referee_fetches_nothing_and_says_so() -> None:
+    outside = Referee({"properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}}, "2020-12")
+
+    assert "no telling" in str(outside.violation('{"a": 1}'))
+    assert outside.violation("{}") is None
+
+
 def test_references_of_a_wrapped_schema_lead_where_they_did() -> None:
     tree = {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#"}}}, "const": {"$ref": "#/x"}}
     found = wrapped({"$schema": "http://json-schema.org/draft-07/schema#", **tree})
@@ -99,7 +106,9 @@ def test_the_keywords_for_which_a_schema_is_not_taken_are_named() -> None:
     none = verdict({"properties": {"a": False}, "required": ["a"]})
     compared = verdict({"properties": {"a": {"items": {"type": "string"}, "uniqueItems": True}}})
 
-    assert (outside.level, outside.keywords) == ("refused", ("$ref",))
+    assert (outside.level, outside.keywords) == ("relaxed", ("$ref",))
+    assert verdict({"$ref": "#/x"}).keywords == ("$ref",)
+    assert verdict(False).keywords == ("the schema admits no object",)
     assert none.level == "refused"
     assert (compared.level, compared.keywords) == ("relaxed", ("uniqueItems",))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolglot.errors import RequestError
+from toolglot.errors import PromptTooLongError, RequestError
 from toolglot.prompts import Prompt, read_messages
 from toolglot.prompts.mistral import MistralRenderer
 from toolglot.requests import Request, Tool
@@ -249,3 +249,15 @@ def test_text_that_is_no_unicode_is_refused(render: Callable[..., Prompt]) -> No
 
     assert at == "messages"
     assert "no valid Unicode" in said
+
+
+@pytest.mark.parametrize("version", ALL)
+def test_what_is_too_long_is_refused_before_all_of_it_is_encoded(tokenizer_of: TokenizerOf, version: Any) -> None:
+    renderer = MistralRenderer(tokenizer_of(version))
+    long = Request(messages=read_messages([user("word " * 100_000)]))
+    with pytest.raises(PromptTooLongError) as error:
+        renderer.render(long, most_tokens=10_000)
+    assert 10_000 < error.value.at_least < 150_000
+
+    short = Request(messages=read_messages([user("Hi")]))
+    assert renderer.render(short, most_tokens=10_000) == renderer.render(short)

@@ -9,7 +9,8 @@
     │   ├── PluginLoadError         the plugin failed to import, or is no parser
     │   └── PluginFileError         a --tool-parser-plugin file is missing, broken or empty
     ├── RequestError                the client asked for something impossible (HTTP 400)
-    │   └── GrammarError            a tool's schema cannot be compiled
+    │   ├── GrammarError            a tool's schema cannot be compiled
+    │   └── PromptTooLongError      a prompt has more tokens than there is room for
     ├── RenderError                 a call that this format cannot express
     ├── ModelError                  a checkpoint cannot be found, verified or loaded
     └── EngineError                 generation failed
@@ -80,6 +81,14 @@ class RequestError(ToolglotError):
 
 class GrammarError(RequestError):
     """A tool's schema cannot be compiled into a grammar."""
+
+
+class PromptTooLongError(RequestError):
+    """A prompt has more tokens than there is room for: ``at_least`` so many, as not all of them were counted."""
+
+    def __init__(self, at_least: int) -> None:
+        self.at_least = at_least
+        super().__init__(f"the prompt has at least {at_least} tokens", param="messages")
 
 
 class RenderError(ToolglotError):

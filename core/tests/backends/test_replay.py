@@ -27,7 +27,7 @@ class TestFile:
     def test_a_line_is_an_output(self, tmp_path):
         path = tmp_path / "outputs.jsonl"
         path.write_text('{"output": "Hi", "chunks": [2, 1], "delay": 0.5, "match": "x"}\n\n{"output": [1, 2]}\n')
-        assert read_outputs(path) == (
+        assert read_outputs(path, 9) == (
             PreparedOutput("Hi", chunks=(2, 1), delay=0.5, match="x"),
             PreparedOutput((1, 2)),
         )
@@ -43,6 +43,7 @@ class TestFile:
             ('{"output": "x", "chunks": []}', "`$.chunks`"),
             ('{"output": "x", "finish": "end"}', "`$.finish`"),
             ('{"output": [-1]}', "`$.output"),
+            ('{"output": [8, 9]}', "token 9; the model's tokens are 0 to 8"),
             ('{"output": "x", "delay": -1}', "`$.delay`"),
         ],
     )
@@ -50,15 +51,15 @@ class TestFile:
         path = tmp_path / "outputs.jsonl"
         path.write_text(f'{{"output": "Hi"}}\n{line}\n')
         with pytest.raises(ModelError, match=r"outputs\.jsonl:2") as caught:
-            read_outputs(path)
+            read_outputs(path, 9)
         assert said in str(caught.value)
 
     def test_a_file_without_one_is_refused(self, tmp_path):
         (tmp_path / "empty").write_text("\n")
         with pytest.raises(ModelError, match="holds no output"):
-            read_outputs(tmp_path / "empty")
+            read_outputs(tmp_path / "empty", 9)
         with pytest.raises(ModelError, match="No such file"):
-            read_outputs(tmp_path / "nothing")
+            read_outputs(tmp_path / "nothing", 9)
 
 
 class TestOrder:

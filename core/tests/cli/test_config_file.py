@@ -75,6 +75,8 @@ def test_one_of_what_may_be_several(read: Read) -> None:
         ("port = [1, 2]", "'port' takes one value, not a list"),
         ("log-prompts = 1", "'log-prompts' is true or false, not 1"),
         ("port = 1979-05-27", "'port' cannot be"),
+        ("[default-chat-template-kwargs]\nday = 1979-05-27", "'default-chat-template-kwargs' cannot be"),
+        ("[default-chat-template-kwargs]\nx = nan", "'default-chat-template-kwargs' cannot be"),
         ("model = [1]", "'model' cannot be"),
         ('port = "http"', "argument --port: 'http' is not a port"),
         ('log-format = "xml"', "argument --log-format: invalid choice"),

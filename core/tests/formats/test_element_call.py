@@ -927,6 +927,10 @@ def test_what_a_schema_joins_at_its_top_is_written_as_one_of_several_lists_of_pa
         ({"type": "string", "minLength": 2, "maxLength": 40}, ["x" * 39, "xy"], ["x" * 41, "x"]),
         ({"type": "string", "minLength": 6}, ["abcdef<b>", "abcdefg"], ["abcde"]),
         ({"type": "integer", "multipleOf": 5}, ["10", "-105"], ["12", "10.0"]),
+        ({"minimum": 2}, ["2", "3.5"], ["1", "x", "null"]),
+        ({"contains": {"type": "null"}}, ["[null]", "[null, 1]"], ["[]", "[1]", "x"]),
+        ({"required": ["b"]}, ['{"b": 1}'], ["{}", "x"]),
+        ({"minimum": 2, "minLength": 2}, ["3", "ab", "true"], ["1", "a"]),
         ({"$ref": "#/$defs/tree"}, ["{}", '{"a": {"a": {}}}'], ['{"a": 1}', "x"]),
     ],
 )

@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +16,8 @@ import pytest_asyncio
 import torch
 from msgspec.structs import replace
 
-from toolglot.errors import GrammarError, QueueFullError
-from toolglot.grammar import BoundedCompiler, CompiledTag, CompileLimits, Compiler
+from toolglot.errors import EngineError, GrammarError, QueueFullError
+from toolglot.grammar import BoundedCompiler, CompiledTag, CompileLimits, Compiler, trials
 from toolglot.grammar.worker import step_back
 from toolglot.structural_tag import AnyText, ConstString, Format, Grammar, Or, Sequence, StructuralTag, Token
 
@@ -98,10 +101,63 @@ async def test_a_tag_that_takes_too_long_is_refused_in_time(shared, limited):
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_tag_that_others_left_no_time_is_not_refused(shared, limited):
+    await shared.compile(tag(ConstString("a")))
+    group = (await shared._trials.start())._process.pid
+    compiling = asyncio.create_task(limited(seconds=3).compile(endless(6)))
+    child = await working(group)
+
+    os.kill(child, signal.SIGSTOP)
+    await asyncio.sleep(4)  # longer than it may take
+    os.kill(child, signal.SIGCONT)
+
+    with pytest.raises(QueueFullError):
+        await compiling
+
+
+async def working(group: int) -> int:
+    """The id of a child of a process that has had a little of a processor's time."""
+    for _ in range(2000):
+        if (found := next((child for child in children(group) if processor_seconds(child) > 0.03), None)) is not None:
+            return found
+        await asyncio.sleep(0.005)
+    raise AssertionError
+
+
+def children(process: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
+
+
+def processor_seconds(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0.0
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_tag_that_nobody_tells_of_is_not_refused(shared, limited, monkeypatch):
+    await shared.compile(tag(ConstString("a")))
+    monkeypatch.setattr(trials, "_PATIENCE", 1.0)
+    group = (await shared._trials.start())._process.pid
+    compiling = asyncio.create_task(limited(seconds=0.5).compile(endless(7)))
+    child = await working(group)
+
+    os.kill(child, signal.SIGSTOP)
+
+    try:
+        with pytest.raises(QueueFullError):
+            await compiling
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 async def test_a_tag_that_takes_too_much_memory_is_refused(limited):
     compiler = limited(memory=1 << 20)
 
-    with pytest.raises(GrammarError, match="cannot be compiled into a grammar"):
+    with pytest.raises(GrammarError, match="cannot be compiled into a grammar: it takes too much memory"):
         await compiler.compile(endless(2))
 
 
@@ -174,6 +230,28 @@ async def test_others_do_not_wait_for_tags_that_take_long_and_stop_ends_those(ma
     async with asyncio.timeout(20):
         while alive(group):  # noqa: ASYNC110  # those that were killed may be there for a moment, and tell nobody
             await asyncio.sleep(0.01)
+
+
+DEFECTS = {
+    "before it starts": "worker._limit_memory = None",
+    "in a thread": "worker.grammar_compiler = None",
+    "with its masks": "worker.Probe.slowest = None",
+}
+"""What breaks the process that compiles, and where."""
+
+
+@pytest.mark.parametrize("defect", DEFECTS.values(), ids=DEFECTS)
+async def test_a_defect_is_no_refusal(make, monkeypatch, capfd, defect):
+    broken = f"from toolglot.grammar import worker; {defect}; worker.main()"
+    monkeypatch.setattr(trials, "_COMMAND", broken)
+    compiler = BoundedCompiler(make, PATIENT)
+
+    for _ in range(2):
+        with pytest.raises(EngineError, match="the process that compiles grammars has failed; the server's log says"):
+            await compiler.compile(tag(ConstString("a")))
+    await compiler.stop()
+
+    assert capfd.readouterr().err.count("TypeError: 'NoneType' object is not callable") == 2
 
 
 async def test_what_the_plain_compiler_refuses_at_once(shared):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from toolglot.containers import MAX_CONTAINERS
 from toolglot.errors import RequestError
 from toolglot.prompts import count_tool_calls, read_messages
 
@@ -49,9 +50,34 @@ def test_what_clients_echo_beside_the_known_fields_is_left_out() -> None:
     assert read(echoed) == {"role": "assistant", "content": "x"}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"content": None, "refusal": "No."},
+        {"content": [{"type": "refusal", "refusal": "No."}]},
+    ],
+)
+def test_what_an_assistant_refused_with_is_its_text(said: dict[str, Any]) -> None:
+    assert read({"role": "assistant", **said}) == {"role": "assistant", "content": "No."}
+
+
+def test_others_do_not_refuse() -> None:
+    with pytest.raises(RequestError, match="'refusal' is not supported"):
+        read({"role": "user", "content": [{"type": "refusal", "refusal": "No."}]})
+
+
 @pytest.mark.parametrize("arguments", ['{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}])
 def test_arguments_become_an_object(arguments: Any) -> None:
     assert read(assistant(call(arguments)))["tool_calls"] == [call({"a": {"b": [1, None]}})]
+
+
+def test_arguments_of_all_calls_together_may_hold_so_many_objects_and_lists() -> None:
+    half = '{"a": [' + "{}," * (MAX_CONTAINERS // 2) + "0]}"
+    assert isinstance(read(assistant(call(half)))["tool_calls"][0]["function"]["arguments"], dict)
+
+    with pytest.raises(RequestError, match="objects and lists") as error:
+        read_messages([assistant(call(half)), assistant(call(half))])
+    assert error.value.param == "messages"
 
 
 @pytest.mark.parametrize("arguments", ["", " \n", None])

@@ -179,6 +179,13 @@ ENFORCED = {
     "number bounds": ({"type": "number", "minimum": 0.25, "maximum": 0.75}, [0.25, 0.5], [0.2, 1]),
     "exclusive number bound": ({"type": "number", "exclusiveMinimum": 0}, [0.001, 1e-3], [0, -1]),
     "multipleOf": ({"type": "integer", "multipleOf": 7}, [0, 14, -7], [1, 15]),
+    "multipleOf a fraction, of constants": ({"multipleOf": 0.1, "enum": [0.1, 0.3, 0.25, 1e300]}, [0.1], [0.25]),
+    "multipleOf a very small number": ({"type": "number", "multipleOf": 1e-300, "enum": [1, 0.5]}, [1], []),
+    "multipleOf a fraction, of a very large constant": (
+        {"type": "number", "multipleOf": 0.5, "enum": [10**400, 2]},
+        [2],
+        [],
+    ),
     "multipleOf a fraction": ({"type": "number", "multipleOf": 0.01}, [3], [1.255]),
     "large bounds": ({"type": "integer", "minimum": 2**62, "maximum": 2**63 - 1}, [2**62], [2**63, 0]),
     "exclusive bounds of draft 4": ({"type": "integer", "minimum": 1, "exclusiveMinimum": True}, [2], [1]),
@@ -321,7 +328,15 @@ REPORTED = {
     "pattern, backreference": ({"type": "string", "pattern": r"^(a|b)\1$"}, "/pattern"),
     "minProperties of many undeclared": ({"type": "object", "minProperties": 50}, "/minProperties"),
     "uniqueItems": ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "/uniqueItems"),
+    "external $ref": ({"items": {"$ref": "https://ex.com/s.json"}}, "/items/$ref"),
+    "external $ref, as a whole": ({"$ref": "https://ex.com/s.json"}, "/$ref"),
+    "external $ref within not": ({"type": "array", "not": {"items": {"$ref": "urn:a"}}}, "/not"),
     "$dynamicRef": ({"items": {"$dynamicRef": "#x"}, "$defs": {"x": {"$dynamicAnchor": "x"}}}, "/items/$dynamicRef"),
+    "multipleOf of a constant that floats make no multiple": (
+        {"type": "number", "multipleOf": 0.1, "const": 0.3},
+        "/multipleOf",
+    ),
+    "multipleOf a number beyond all digits": ({"type": "number", "multipleOf": 1e300}, "/multipleOf"),
     "multipleOf a large number": ({"type": "integer", "multipleOf": 1009}, "/multipleOf"),
     "unevaluatedItems by value": (
         {"type": "array", "if": {"contains": {"const": 1}}, "unevaluatedItems": False},
@@ -331,22 +346,26 @@ REPORTED = {
 """By feature: a schema, and the pointer of the keyword that is reported."""
 
 REFUSED = {
-    "external $ref": ({"$ref": "https://ex.com/s.json"}, "/$ref: 'https://ex.com/s.json' is outside of the schema"),
+    "$id that is no URI": ({"$id": "http://a/b", "items": {"$id": "//["}}, "/items/$id: '//[' is no URI reference"),
+    "$ref that is no URI": (
+        {"$id": "http://a/b", "items": {"$ref": "//["}},
+        "/items/$ref: '//[' is no URI reference",
+    ),
     "dangling $ref": ({"items": {"$ref": "#/$defs/None"}}, "/items/$ref: '#/$defs/None' points at nothing"),
     "$ref to no anchor": ({"$ref": "#x"}, "/$ref: no schema has the anchor 'x'"),
     "$ref in a circle": ({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}, "/$defs/A: references"),
     "endless recursion": (
         {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
-        "/: the schema admits no value",
+        "the schema admits no value",
     ),
     "empty enum": (
         {"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]},
         "/properties/a: the schema admits no value",
     ),
-    "contradictory bounds": ({"type": "integer", "minimum": 5, "maximum": 3}, "/: the schema admits no value"),
+    "contradictory bounds": ({"type": "integer", "minimum": 5, "maximum": 3}, "the schema admits no value"),
     "an alternative that is narrowed": (
         {"anyOf": [{"oneOf": [True, {"type": "integer"}]}], "enum": [2.5]},
-        "/: the schema admits no value that a grammar can be made for",
+        "the schema admits no value that a grammar can be made for",
     ),
     "unknown type": ({"items": {"type": "thing"}}, "/items/type: 'thing' is no type of JSON"),
 }

@@ -41,7 +41,7 @@ class TestArguments:
         assert normalise(None).normal.root == Object()
 
     def test_that_can_be_no_object_are_refused(self):
-        with pytest.raises(GrammarError, match=r"^/: the schema admits no object"):
+        with pytest.raises(GrammarError, match=r"^the schema admits no object"):
             normalise({"type": "string"})
 
 
@@ -69,6 +69,24 @@ class TestObjects:
         schema = {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}, "required": ["b"]}]}
 
         assert node(schema) == Object((Property("a", Anything()), Property("b", Anything(), required=True)))
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_that_are_closed_are_counted_exactly_wherever_that_is_said(self, order):
+        closed = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+        counted = {"type": "object", "minProperties": 2}
+
+        assert set(levels({"allOf": [closed, counted][::order]}).values()) == {"exact"}
+
+    @pytest.mark.parametrize(("least", "level"), [(2, "exact"), (3, "narrowed")])
+    def test_one_undeclared_member_is_counted_exactly_and_more_are_told_apart(self, least, level):
+        open_ = {"type": "object", "required": ["a"]}
+        counted = {"type": "object", "minProperties": least}
+
+        assert levels({"allOf": [open_, counted]})["/allOf/1/minProperties"] == level
+
+    @pytest.mark.parametrize("names", [{"maxLength": 3}, {"pattern": "^x"}])
+    def test_names_need_no_type_to_be_strings(self, names):
+        assert set(levels({"type": "object", "propertyNames": names}).values()) == {"exact"}
 
     def test_leave_out_members_that_admit_nothing(self):
         schema = {"properties": {"a": {"type": "string", "enum": [1]}, "b": {}}}
@@ -121,6 +139,13 @@ class TestNumbers:
 
         assert node(schema["properties"]["a"]) == Number(integer=True)
         assert levels(schema)["/properties/a/multipleOf"] == "narrowed"
+
+    @pytest.mark.parametrize(("named", "level"), [([0.1, 0.25], "exact"), ([0.1, 0.3], "narrowed")])
+    def test_of_fractions_are_the_constants_that_all_validators_take_for_multiples(self, named, level):
+        schema = {"type": "number", "multipleOf": 0.1, "enum": named}
+
+        assert normalise(schema, arguments=False).normal.root == Constants((0.1,))
+        assert normalise(schema, arguments=False).level == level
 
 
 class TestArrays:
@@ -233,7 +258,7 @@ class TestShapes:
     @pytest.mark.parametrize(
         ("schema", "said"),
         [
-            ([], "/: a schema (an object, true or false) is wanted, not list"),
+            ([], "a schema (an object, true or false) is wanted, not list"),
             ({"properties": []}, "/properties: an object of schemas is wanted, not list"),
             ({"properties": {"a": None}}, "/properties/a: a schema (an object, true or false) is wanted, not NoneType"),
             (

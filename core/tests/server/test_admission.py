@@ -221,6 +221,15 @@ class TestOrigins:
         refused = served.http.get("/v1/models", headers={"Origin": "https://a.example", "Authorization": ""})
         assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (401, True)
 
+    @pytest.mark.parametrize(("path", "name"), [("/v1/messages", "request-id"), ("/v1/responses", "x-request-id")])
+    def test_its_pages_may_read_what_the_official_clients_read(self, serving, path, name):
+        served = serving(allowed_origins=("https://a.example",), api_keys=("sesame",))
+        served.engine.full = True
+        body = {**HI, "max_tokens": 5} if path == "/v1/messages" else {"model": "scripted", "input": "Hi"}
+        answer = served.http.post(path, json=body, headers={"Origin": "https://a.example"})
+        exposed = answer.headers["access-control-expose-headers"].lower().split(", ")
+        assert {name, "retry-after"} <= answer.headers.keys() & set(exposed)
+
     def test_another_is_not(self, serving):
         served = serving(allowed_origins=("https://a.example",), api_keys=("sesame",))
         answer = served.http.get("/v1/models", headers={"Origin": "https://b.example"})

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 from msgspec import Struct
 
+from toolglot.containers import MAX_CONTAINERS
 from toolglot.errors import RequestError
-from toolglot.server.decoding import MAX_DEPTH, convert, decode_object
+from toolglot.server.decoding import MAX_DEPTH, convert, decode_object, decoded
 
 
 class Inner(Struct):
@@ -31,6 +34,7 @@ class Outer(Struct):
         b'{"a": 1} {}',
         b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
         b'{"a":' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}",
+        b'{"a":[' + b"[]," * MAX_CONTAINERS + b"0]}",
     ],
     ids=lambda body: repr(body[:20]),
 )
@@ -42,6 +46,18 @@ def test_what_is_no_usable_object_is_refused(body):
 def test_a_body_may_nest_up_to_the_limit():
     depth = MAX_DEPTH - 1
     assert decode_object(b'{"a":' + b"[" * depth + b"]" * depth + b"}").keys() == {"a"}
+
+
+def test_a_body_may_hold_many_values_and_any_text():
+    body = b'{"numbers": [' + b"0," * (3 * MAX_CONTAINERS) + b'0], "text": "' + rb"[{\"" * MAX_CONTAINERS + b'"}'
+    assert len(decode_object(body)["numbers"]) == 3 * MAX_CONTAINERS + 1
+
+
+@pytest.mark.parametrize("size", [10, 200_000])
+async def test_a_large_body_is_read_in_a_thread(size):
+    thread = await decoded(b" " * size, lambda body: (len(body), threading.current_thread()))
+    assert thread[0] == size
+    assert (thread[1] is threading.main_thread()) == (size == 10)
 
 
 @pytest.mark.parametrize(

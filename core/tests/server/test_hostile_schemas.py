@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import sys
 from pathlib import Path
@@ -45,9 +44,3 @@ async def test_threads_give_way_to_the_event_loop_while_the_server_runs(tokenize
         assert sys.getswitchinterval() == pytest.approx(0.005)
     finally:
         sys.setswitchinterval(others)
-
-
-async def test_what_was_loaded_before_the_start_is_not_searched_for_garbage(tokenizer):
-    async with served(tokenizer):
-        assert gc.get_freeze_count() > 10_000
-    assert gc.get_freeze_count() == 0

@@ -59,6 +59,15 @@ def test_a_reply_without_a_limit_of_its_own_has_the_operators(serving):
     assert (reply.content, reply.finish) == ("xxxxx", "length")
 
 
+def test_so_has_a_completion(serving):
+    served = serving(max_tokens_limit=5)
+    served.engine.say("x" * 50)
+    body = {"model": "scripted", "prompt": "Hi"}
+    (choice,) = served.http.post("/v1/completions", json=body).json()["choices"]
+    assert (choice["text"], choice["finish_reason"]) == ("xxxxx", "length")
+    assert served.http.post("/v1/completions", json={**body, "max_tokens": 6}).status_code == 400
+
+
 def test_tokens_of_a_conversation_are_limited_alike(serving):
     served = serving(max_messages=2)
     assert served.http.post("/tokenize", json={"messages": [MESSAGE] * 3}).status_code == 400

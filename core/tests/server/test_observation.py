@@ -22,6 +22,7 @@ HI = {"model": "scripted", "messages": [{"role": "user", "content": SECRET}]}
 def lines(caplog):
     """What the requests' logger says, formatted, as soon as it is all there."""
     handler = caplog.handler
+    time.sleep(0.1)  # requests of earlier tests write theirs
     with caplog.at_level(logging.INFO, logger="toolglot.requests"):
 
         def get(formatter):

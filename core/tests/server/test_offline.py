@@ -31,6 +31,12 @@ def without_ids(message):
     return {**message, "tool_calls": [{**call, "id": ""} for call in message["tool_calls"]]}
 
 
+@pytest.mark.parametrize(("tokens", "param"), [([99999], "token_ids"), ([5, -1], "token_ids[1]")])
+def test_tokens_that_the_model_does_not_have_are_refused(served, tokens, param):
+    response = served.http.post("/v1/toolglot/parse", json={"token_ids": tokens})
+    assert (response.status_code, response.json()["error"]["param"]) == (400, param)
+
+
 def test_it_says_what_the_parser_says(parse, weather):
     answer = parse(text=TEXT, tools=[weather])
     assert answer["parser"] == "hermes"
@@ -104,10 +110,6 @@ def test_the_context_counts(parse, weather):
 def test_what_is_wrong_is_named(served, fields, param):
     response = served.http.post("/v1/toolglot/parse", json=fields)
     assert (response.status_code, response.json()["error"]["param"]) == (400, param)
-
-
-def test_ids_that_the_model_does_not_have_stand_for_nothing(parse):
-    assert parse(token_ids=[-1, 10**9])["message"]["content"] is None
 
 
 def test_a_server_without_a_parser_says_so(serving):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
+from itertools import product
 
 import openai
 import pytest
+
+KEYS = [{}, {"Authorization": "Bearer wrong"}, {"x-api-key": "wrong"}]
+VERSIONS = [{}, {"anthropic-version": "2023-06-01"}]
 
 
 def test_the_model_is_listed_with_what_it_takes(served):
@@ -32,6 +37,12 @@ def test_an_unknown_model_is_not_found(served):
     assert caught.value.code == "model_not_found"
 
 
+@pytest.mark.parametrize("path", ["/v1/models/", "/health/", "/v1/responses/"])
+def test_a_path_with_a_slash_too_many_is_not_found_and_leads_nowhere(served, path):
+    answer = served.http.get(path, headers={"Host": "elsewhere"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers.get("location")) == (404, None)
+
+
 def test_health_and_version(served):
     assert served.http.get("/health").status_code == 200
     assert served.http.get("/version").json() == {"version": version("toolglot")}
@@ -52,6 +63,25 @@ class TestKey:
         error = response.json()["error"]
         assert (error["code"], error["param"]) == ("invalid_api_key", None)
         assert "sesame" not in response.text
+
+    @pytest.mark.parametrize("headers", KEYS, ids=str)
+    def test_every_route_but_health_says_so_in_its_apis_own_body(self, locked, headers):
+        """Whatever the route, the method and the version that is asked for; also where there is no such route."""
+        routes = [route for route in locked.app.routes if route.path not in ("/health", "/ready")]
+        assert len(routes) > 15
+        for path in [*(re.sub(r"{.*?}", "x", route.path) for route in routes), "/", "/v1/messages/batches", "/docs"]:
+            for method, asked_version in product(("GET", "POST", "DELETE", "OPTIONS"), VERSIONS):
+                anthropics = path.startswith("/v1/messages") or (path.startswith("/v1/models") and bool(asked_version))
+                asked = {"Authorization": "", **headers, **asked_version}
+                response = locked.http.request(method, path, headers=asked, content=b"{}")
+                assert response.status_code == 401, (method, path)
+                error = response.json()["error"]
+                if anthropics:
+                    assert (response.json()["type"], error["type"]) == ("error", "authentication_error")
+                    assert response.json()["request_id"] == response.headers["request-id"]
+                else:
+                    assert response.json().keys() == {"error"}
+                    assert (error["type"], error["code"]) == ("authentication_error", "invalid_api_key")
 
     def test_the_official_client_raises_its_own_error(self, locked):
         wrong = openai.OpenAI(base_url=f"{locked.url}/v1", api_key="wrong", max_retries=0)

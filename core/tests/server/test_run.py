@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import signal
 import socket
 import subprocess
@@ -17,8 +18,8 @@ import pytest
 TEXT = "one two three four five six seven eight nine ten"
 
 
-def serve(port: int) -> None:
-    """Serve ``TEXT``; runs in the process."""
+def serve(port: int, delay: float, patience: int) -> None:
+    """Serve ``TEXT``, with so many seconds before each token; runs in the process."""
     from toolglot.prompts import PromptRenderer
     from toolglot.server import ServerConfig, create_app, run
 
@@ -33,18 +34,21 @@ def serve(port: int) -> None:
             sys.stdout.write("engine stopped")
 
     engine = Engine(tokenizer)
-    engine.say(TEXT, delay=0.02)
-    config = ServerConfig(port=port)
+    engine.say(TEXT, delay=delay)
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(name)s")
+    config = ServerConfig(port=port, shutdown_timeout=patience)
     prompts = PromptRenderer(tokenizer, chat_template=scripted.TEMPLATE)
     run(create_app(config, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=None), config)
 
 
 @pytest.fixture
-def process():
+def process(request):
+    delay, patience = getattr(request, "param", (0.02, 30))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, __file__, str(port)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, __file__, str(port), str(delay), str(patience)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     process.url = f"http://127.0.0.1:{port}"
     with process:
         yield process
@@ -75,9 +79,31 @@ def test_a_stream_that_runs_when_the_server_is_told_to_stop_is_finished(process)
     deltas = [json.loads(event.removeprefix("data: "))["choices"][0]["delta"] for event in events[:-1] if event]
     assert "".join(delta.get("content", "") for delta in deltas) == TEXT
     output, _ = process.communicate(timeout=20)
-    assert output == "engine stopped"
+    assert "engine stopped" in output
     assert process.returncode == -signal.SIGTERM
 
 
+@pytest.mark.parametrize(
+    ("process", "signals"), [((1, 1), 1), ((1, 30), 2)], ids=["time is up", "a second signal"], indirect=["process"]
+)
+def test_what_is_cut_in_the_end_is_cut_at_once_and_logged(process, signals):
+    wait_until_healthy(process)
+    body = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    with httpx.stream("POST", f"{process.url}/v1/chat/completions", json=body) as response:
+        lines = response.iter_lines()
+        next(lines)
+        told = time.monotonic()
+        for _ in range(signals):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+        with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+            list(lines)
+    cut = time.monotonic()
+    output, _ = process.communicate(timeout=20)
+    assert cut - told < 2
+    assert "engine stopped" in output
+    assert output.splitlines().count("toolglot.requests") == 1
+
+
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]))

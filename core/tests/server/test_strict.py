@@ -18,6 +18,7 @@ from toolglot.structural_tag import AnyText, StructuralTag
 
 DAYS = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
 """No grammar sees to it that integers differ."""
+OUTSIDE = {"$ref": "http://127.0.0.1:1/x"}
 IMPOSSIBLE = {"type": "object", "properties": {"a": False}, "required": ["a"]}
 NOTE = {"tool": "plan", "path": "/properties/days/uniqueItems", "keyword": "uniqueItems"}
 
@@ -99,6 +100,42 @@ class TestDemandedCalls:
         error = served.error(400, tools=[weather, function("bad", IMPOSSIBLE, strict=strict)], tool_choice=choice)
         assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_schema")
         assert "'bad'" in error["message"]
+
+
+class TestReferencesOutside:
+    """Nothing is fetched, so what such a reference says is not enforced."""
+
+    @pytest.mark.parametrize("name", ["city", "const", "enum", "default", "examples"])
+    def test_a_strict_tool_is_refused(self, served, name):
+        error = served.error(400, tools=[function("f", {"properties": {name: OUTSIDE}}, strict=True)])
+        assert (error["param"], error["code"]) == ("tools[0].function.parameters", "invalid_schema")
+        assert f"/properties/{name}/$ref cannot be enforced: 'http://127.0.0.1:1/x' is outside" in error["message"]
+
+    def test_the_rest_of_another_holds_and_the_reply_says_so(self, served):
+        tool = function("f", {"properties": {"a": OUTSIDE, "b": {"type": "integer"}}})
+        served.engine.say(call("f", {"a": [], "b": 1}))
+        reply = served.both(tools=[tool], tool_choice="required")
+        assert reply.extension["calls"] == [{"outcome": "ok", "repairs": [], "validated": False}]
+        assert without_reasons(reply.extension) == [{"tool": "f", "path": "/properties/a/$ref", "keyword": "$ref"}]
+        assert refuses(served, call("f", {"a": [], "b": "1"}), tools=[tool], tool_choice="required")
+
+    def test_where_nothing_is_enforced_they_are_taken(self, served):
+        served.engine.say(call("f", {"a": [1]}))
+        reply = served.both(tools=[function("f", {"properties": {"a": OUTSIDE}})])
+        assert reply.extension == {"calls": [{"outcome": "ok", "repairs": [], "validated": False}]}
+
+    def test_a_part_may_be_referred_to_by_its_full_name(self, served):
+        parts = {"count": {"$id": "http://example.org/count", "type": "integer"}}
+        tool = function("f", {"properties": {"a": {"$ref": "http://example.org/count"}}, "$defs": parts}, strict=True)
+        served.engine.say(call("f", {"a": 1}))
+        assert served.both(tools=[tool]).calls == [("f", '{"a": 1}')]
+        assert refuses(served, call("f", {"a": "1"}), tools=[tool])
+
+    @pytest.mark.parametrize("field", ["const", "default"])
+    def test_what_looks_like_one_in_a_value_is_none(self, served, field):
+        served.engine.say("Hi")
+        tool = function("f", {"type": "object", "properties": {"a": {field: OUTSIDE}}}, strict=True)
+        assert served.both(tools=[tool]).content == "Hi"
 
 
 class TestLevels:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from toolglot.prompts import encoding
+
 MESSAGES = [{"role": "user", "content": "Hi <|im_end|>"}]
 
 
@@ -63,6 +65,25 @@ def test_texts_come_back(served, text):
 def test_a_bad_field_is_named(served, path, fields, param):
     response = post(served, path, **fields)
     assert (response.status_code, response.json()["error"]["param"]) == (400, param)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"prompt": "x" * 24_000}, {"messages": [{"role": "user", "content": "x" * 23_000}]}]
+)
+def test_more_than_the_model_takes_is_counted_too(served, fields):
+    assert post(served, "/tokenize", **fields).json()["count"] > 22_999
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [({"prompt": "x" * 70_000}, "prompt"), ({"messages": [{"role": "user", "content": "x" * 70_000}]}, "messages")],
+)
+def test_counting_ends_far_beyond_what_the_model_takes(served, fields, param, monkeypatch):
+    monkeypatch.setattr(encoding, "_PER_TOKEN", 1)
+    error = post(served, "/tokenize", **fields).json()["error"]
+    assert (error["param"], error["code"]) == (param, "context_length_exceeded")
+    assert "at least 65" in error["message"]
+    assert "this server counts 24000 at most" in error["message"]
 
 
 def test_an_unknown_model(served):

@@ -41,8 +41,8 @@ class PreparedOutput(Struct, frozen=True, forbid_unknown_fields=True):
             at, number = at + size, number + 1
 
 
-def read_outputs(path: Path) -> tuple[PreparedOutput, ...]:
-    """The outputs in a file, in order; empty lines count for nothing.
+def read_outputs(path: Path, vocab_size: int) -> tuple[PreparedOutput, ...]:
+    """The outputs in a file, in order, for a tokenizer of so many tokens; empty lines count for nothing.
 
     Raises:
         ModelError: the file cannot be read, holds no output, or a line is none; the message has its number.
@@ -51,14 +51,18 @@ def read_outputs(path: Path) -> tuple[PreparedOutput, ...]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise ModelError(f"the outputs {path} cannot be read: {error.strerror}") from error
-    found = tuple(_output(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip())
+    found = tuple(_output(line, f"{path}:{number}", vocab_size) for number, line in enumerate(lines, 1) if line.strip())
     if not found:
         raise ModelError(f'{path} holds no output; give one object a line, such as {{"output": "Hello."}}')
     return found
 
 
-def _output(line: bytes, where: str) -> PreparedOutput:
+def _output(line: bytes, where: str, vocab_size: int) -> PreparedOutput:
     try:
-        return msgspec.json.decode(line, type=PreparedOutput)
+        output = msgspec.json.decode(line, type=PreparedOutput)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{where}: {error}") from error
+    largest = 0 if isinstance(output.output, str) else max(output.output, default=0)
+    if largest >= vocab_size:
+        raise ModelError(f"{where}: `output` has token {largest}; the model's tokens are 0 to {vocab_size - 1}")
+    return output

@@ -6,6 +6,7 @@ import argparse
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,5 +93,6 @@ def _text(value: Any, where: str) -> str:
         case str() | int() | float():
             return str(value)
         case Mapping():
-            return json.dumps(value)
+            with suppress(TypeError, ValueError):  # TOML has dates and nan, JSON has not
+                return json.dumps(value, allow_nan=False)
     raise UsageError(f"{where} cannot be {value!r}")

@@ -38,10 +38,11 @@ def load_and_serve(arguments: Namespace, file: Path) -> None:
     """As :func:`toolglot.cli.startup.load_and_serve`, without weights. Raises UsageError, PluginError, ModelError."""
     from toolglot.backends.prepared import read_outputs
     from toolglot.backends.replay import ReplayEngine
+    from toolglot.tokens.table import token_table
 
-    outputs = read_outputs(file)
     folder = _folder(arguments)
     mode, tokenizer = _tokenizer(arguments, folder)
+    outputs = read_outputs(file, len(token_table(tokenizer).texts))
     engine = ReplayEngine(
         outputs,
         tokenizer,

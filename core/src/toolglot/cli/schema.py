@@ -28,8 +28,6 @@ grammar leaves the keyword out, and a tool with `strict: true` is refused for it
 nothing has no level: look whether it is misspelt.
 """
 HEADINGS = ("PATH", "KEYWORD", "LEVEL", "REASON")
-ROOT = "(root)"
-"""How the whole schema is printed: its JSON pointer is empty, and `/` is that of a member without a name."""
 _PARAMETERS = ("parameters", "inputSchema", "input_schema")
 """Where a tool has its schema that is not in OpenAI's nested form: OpenAI's flat one and BFCL's, MCP's, Anthropic's."""
 _TOOL_TYPES = (None, "function", "custom")
@@ -131,12 +129,11 @@ def _verdict(name: str, schema: Any, *, arguments: bool, free_order: bool) -> Ve
     from toolglot.schemas import normalise
 
     if schema is None:  # which `normalise` takes for a tool without parameters
-        return Verdict(name, refused=f"{ROOT}: a JSON Schema is wanted, not null")
+        return Verdict(name, refused="a JSON Schema is wanted, not null")
     try:
         findings = normalise(schema, arguments=arguments).findings
     except GrammarError as error:
-        reason = str(error)
-        return Verdict(name, refused=ROOT + reason[1:] if reason.startswith("/: ") else reason)
+        return Verdict(name, refused=str(error))
     return Verdict(name, _without_order(schema, findings) if free_order else findings)
 
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from toolglot.formats import python_literal
 from toolglot.formats.json_text import decode
 from toolglot.formats.synthesis import quote
+from toolglot.schemas.groups import KEYWORDS
 from toolglot.schemas.pointer import value_at
 from toolglot.schemas.type_names import type_names
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from toolglot.requests import Tool
 
 _IMPLIED = {"properties": "object", "additionalProperties": "object", "items": "array", "prefixItems": "array"}
+_SPOKEN = {
+    **{keyword: kind for kind, keywords in KEYWORDS.items() for keyword in keywords},
+    **dict.fromkeys(("contains", "unevaluatedItems"), "array"),
+    **dict.fromkeys(("propertyNames", "dependentRequired", "dependentSchemas", "dependencies"), "object"),
+    "unevaluatedProperties": "object",
+}
 _PYTHON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 _MAX_BRANCHES = 64
 """How many subschemas of one value are looked at: references may go in circles."""
@@ -40,8 +47,11 @@ class Subschema:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """JSON Schema's names of the types that it accepts; empty where it says nothing about them."""
-        return self._types(self._schema, [_MAX_BRANCHES])
+        """JSON Schema's names of the types that it accepts, or, where it names none, of those that its keywords speak
+        of; empty where it says nothing about them.
+        """
+        named = self._types(self._schema, [_MAX_BRANCHES])
+        return named or frozenset().union(*map(_spoken_of, self._branches()))
 
     @property
     def string_only(self) -> bool:
@@ -129,7 +139,7 @@ class Subschema:
         said += [self._types(part, left) for part in _list(schema.get("allOf"))]
         said += [self._types(self.target(schema["$ref"]), left)] if "$ref" in schema else []
         for key in ("anyOf", "oneOf"):
-            branches = [self._types(part, left) or {"string"} for part in _list(schema.get(key))]
+            branches = [self._types(part, left) or _spoken_of(part) or {"string"} for part in _list(schema.get(key))]
             said.append(frozenset().union(*branches))
         said = [types for types in said if types]
         types = frozenset.intersection(*said) or said[0] if said else frozenset()
@@ -159,6 +169,14 @@ def _own_types(schema: Mapping[str, Any]) -> frozenset[str]:
     if members:
         return frozenset(_type_of(member) for member in members)
     return frozenset(kind for key, kind in _IMPLIED.items() if key in schema)
+
+
+def _spoken_of(schema: Any) -> frozenset[str]:
+    """The types that the schema's own keywords speak of: of others, all values are as good."""
+    if not isinstance(schema, Mapping):
+        return frozenset()
+    draft_3 = isinstance(schema.get("required"), bool)  # which speaks of the object around it
+    return frozenset(kind for key, kind in _SPOKEN.items() if key in schema and not (draft_3 and key == "required"))
 
 
 def _type_of(value: Any) -> str:

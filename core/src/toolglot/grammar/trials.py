@@ -38,14 +38,23 @@ class Trial:
         Raises:
             EngineError: the process fails.
         """
-        started = await self._answer(_PATIENCE)
+        try:
+            started = await self._answer(_PATIENCE)
+        except TimeoutError:
+            raise EngineError("the process that compiles grammars does not answer") from None
         if started is None:
             raise EngineError("the process that compiles grammars has failed")
-        return await self._answer(self._job.seconds)
+        try:
+            return await self._answer(self._job.seconds + _PATIENCE)
+        except TimeoutError:  # it is there, but others leave it no time
+            return Answer("busy")
 
     async def complete(self) -> bool:
         """Whether a tag that can be used lazily can be compiled with all its masks, within the limits."""
-        answer = await self._answer(self._job.more_seconds)
+        try:
+            answer = await self._answer(self._job.more_seconds + _PATIENCE)
+        except TimeoutError:
+            return False
         return answer is not None and answer.kind == "eager"
 
     def leave(self) -> None:
@@ -54,13 +63,14 @@ class Trial:
 
     async def _answer(self, seconds: float) -> Answer | None:
         try:
-            async with asyncio.timeout(seconds + _PATIENCE):
+            async with asyncio.timeout(seconds):
                 line = await self._reader.readline()
-        except TimeoutError:
-            raise EngineError("the process that compiles grammars does not answer") from None
         except ConnectionError:
             return None
-        return msgspec.json.decode(line, type=Answer) if line else None
+        answer = msgspec.json.decode(line, type=Answer) if line else None
+        if answer is not None and answer.kind == "failed":
+            raise EngineError("the process that compiles grammars has failed; the server's log says why")
+        return answer
 
 
 class Trials:
@@ -133,7 +143,8 @@ class _Process:
                 pass_fds=[handle],
                 stdin=subprocess.DEVNULL,
                 env=os.environ | _ALONE,
-                start_new_session=True,  # so that Ctrl-C is for the server, and all children can be ended together
+                process_group=0,  # so that Ctrl-C is for the server, and all children can be ended together
+                # Not a session: the kernel would give each its share, whatever the priorities in it.
             )
         self.end = weakref.finalize(self, _end, self._process, self._control)
         """End it, if that has not been done."""

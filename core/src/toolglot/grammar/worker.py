@@ -45,6 +45,7 @@ _LAZY_MASK_SECONDS = 0.25
 _BUSY = 0.5
 """How much of its time a tag must have had on a processor to be found too slow."""
 _GRACE_SECONDS = 0.5
+_LONGEST_SECONDS = 30.0
 _BACK = 5
 """How far a tag that takes longer stands back (``nice``)."""
 _CACHE_BYTES = 64 << 20
@@ -71,10 +72,11 @@ class Answer(Struct, frozen=True):
     """What became of a tag.
 
     started: the limits hold from now on. lazy: it can be used, if its masks are made when they are wanted. eager: it
-    can be used, and all its masks are made. busy: others left it too little time to tell.
+    can be used, and all its masks are made. busy: others left it too little time to tell. failed: this process has a
+    defect, which it has logged.
     """
 
-    kind: Literal["started", "lazy", "eager", "refused", "busy"]
+    kind: Literal["started", "lazy", "eager", "refused", "busy", "failed"]
     reason: str = ""
 
 
@@ -104,13 +106,29 @@ def main() -> None:
 
 def _child(ours: socket.socket, info: Any, probe: Probe) -> None:
     try:
-        _Trial(ours, info, probe, msgspec.msgpack.decode(_receive(ours), type=Job)).run()
-    except (ConnectionError, EOFError):
-        pass  # nobody waits for it any more
-    except Exception:  # noqa: BLE001  # a defect: nobody else would print it
-        traceback.print_exc()
+        _guarded(ours, lambda: _Trial(ours, info, probe, msgspec.msgpack.decode(_receive(ours), type=Job)).run())
     finally:
         os._exit(0)
+
+
+def _guarded(ours: socket.socket, work: Callable[[], None]) -> None:
+    """Do some work, and say what is raised in it."""
+    try:
+        work()
+    except (ConnectionError, EOFError):
+        pass  # nobody waits for it any more
+    except MemoryError:
+        _say(ours, Answer("refused", "it takes too much memory"))
+    except RuntimeError as error:  # all else that XGrammar raises
+        _say(ours, Answer("refused", reason(error)[:_LONGEST_REASON]))
+    except Exception:  # noqa: BLE001  # a defect, whatever it is: nobody else would print it
+        traceback.print_exc()
+        _say(ours, Answer("failed"))
+
+
+def _say(ours: socket.socket, answer: Answer) -> None:
+    with suppress(ConnectionError):  # nobody waits for it any more
+        ours.sendall(msgspec.json.encode(answer) + b"\n")
 
 
 class _Trial:
@@ -122,41 +140,46 @@ class _Trial:
         self._socket, self._info, self._probe, self._job = ours, info, probe, job
         self._usable = threading.Event()
         self._lazy, self._eager = (
-            threading.Thread(target=self._guarded, args=(work,), daemon=True)
+            threading.Thread(target=_guarded, args=(ours, work), daemon=True)
             for work in (self._compile_lazily, self._compile_eagerly)
         )
 
     def run(self) -> None:
         _limit_memory(self._job.memory)
+        start = time.monotonic()
         self._say(Answer("started"))
-        self._lazy.start()
+        _start(self._lazy)
         if self._left(self._job.seconds):
             return
         if not self._usable.is_set():
-            busy = time.process_time() < _BUSY * self._job.seconds
+            busy = time.process_time() < _BUSY * (time.monotonic() - start)
             self._say(Answer("busy") if busy else Answer("refused", f"it takes more than {self._job.seconds:g} s"))
         elif not self._left(self._job.more_seconds):
             self._say(Answer("refused"))
 
     def _left(self, seconds: float) -> bool:
-        """Whether the other side leaves within that time. Should this thread be kept from waking, the kernel ends the
-        process, by a signal that it does not handle.
+        """Whether the other side leaves within that time.
+
+        Should the work keep this thread from waking, the kernel ends the process, by a signal that it does not handle,
+        for the processor's time that it took. Time that others took does not end it while anybody waits for it.
         """
-        signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, seconds + _GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, seconds + _LONGEST_SECONDS)
         return bool(select.select([self._socket], [], [], seconds)[0])
 
     def _compile_lazily(self) -> None:
         start = time.monotonic()
         grammar = self._compiled(lazy=True)
-        self._eager.start()
         if time.monotonic() - start < _SMALL_SECONDS:
+            _start(self._eager)
             self._eager.join(_QUICK_SECONDS)
-        if self._eager.is_alive():
-            for thread in (self._lazy, self._eager):
-                step_back(thread)
-            if self._probe.slowest(grammar, self._job.named) < _LAZY_MASK_SECONDS:
-                self._usable.set()
-                self._say(Answer("lazy"))
+        for thread in (self._lazy, self._eager):
+            step_back(thread)
+        if not self._usable.is_set() and self._probe.slowest(grammar, self._job.named) < _LAZY_MASK_SECONDS:
+            self._usable.set()
+            self._say(Answer("lazy"))
+        if self._eager.ident is None:  # one after the other: a core is left to others
+            _start(self._eager)
 
     def _compile_eagerly(self) -> None:
         slowest = self._probe.slowest(self._compiled(lazy=False), self._job.named)
@@ -165,19 +188,18 @@ class _Trial:
         self._usable.set()
         self._say(Answer("eager"))
 
-    def _guarded(self, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except (RuntimeError, MemoryError) as error:  # all that XGrammar raises
-            self._say(Answer("refused", reason(error)[:_LONGEST_REASON] or type(error).__name__))
-        except ConnectionError:
-            pass  # nobody waits for it any more
-
     def _compiled(self, *, lazy: bool) -> Any:
         return grammar_compiler(self._info, lazy=lazy, cache=_CACHE_BYTES).compile_structural_tag(self._job.text)
 
     def _say(self, answer: Answer) -> None:
-        self._socket.sendall(msgspec.json.encode(answer) + b"\n")
+        _say(self._socket, answer)
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # there is no room for its stack
+        raise MemoryError from error
 
 
 def _limit_memory(room: int) -> None:

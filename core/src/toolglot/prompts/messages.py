@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from toolglot.containers import MAX_CONTAINERS, has_too_many
 from toolglot.errors import RequestError
 
 
@@ -14,8 +15,9 @@ def read_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any]
     """Check a conversation and return it as plain dicts.
 
     In the result the role is ``system``, ``user``, ``assistant`` or ``tool`` (``developer`` becomes ``system``);
-    ``content`` is text (parts are joined by newlines), or None beside ``tool_calls``; the ``arguments`` of calls are
-    objects, or text where the text is no JSON object; reasoning stands under ``reasoning_content`` and ``reasoning``.
+    ``content`` is text (parts are joined by newlines, an assistant's refusal is text), or None beside ``tool_calls``;
+    the ``arguments`` of calls are objects, or text where the text is no JSON object; reasoning stands under
+    ``reasoning_content`` and ``reasoning``.
     Fields that no template reads are left out.
 
     Raises:
@@ -25,7 +27,9 @@ def read_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any]
         raise RequestError("`messages` must be a list", param="messages")
     if not messages:
         raise RequestError("`messages` is empty; send at least one message", param="messages")
-    return tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
+    read = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(messages))
+    _open_arguments([call["function"] for message in read for call in message.get("tool_calls", ())])
+    return read
 
 
 def count_tool_calls(messages: Sequence[Mapping[str, Any]]) -> int:
@@ -63,7 +67,9 @@ def _assistant(message: Mapping[str, Any], at: str) -> dict[str, Any]:
     if message.get("function_call") is not None:
         raise RequestError("`function_call` is not supported; use `tool_calls`", param=f"{at}.function_call")
     calls = _tool_calls(message.get("tool_calls"), f"{at}.tool_calls")
-    read: dict[str, Any] = {"content": _assistant_content(message.get("content"), bool(calls), f"{at}.content")}
+    refusal, content = _optional_text(message, "refusal", at), message.get("content")
+    said = refusal if content is None else content
+    read: dict[str, Any] = {"content": _assistant_content(said, bool(calls), f"{at}.content")}
     if calls:
         read["tool_calls"] = calls
     if (reasoning := _reasoning(message, at)) is not None:
@@ -83,7 +89,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
 def _assistant_content(content: Any, has_calls: bool, at: str) -> str | None:
     if content is None:
         return None if has_calls else ""  # a reply that was cut while it reasoned comes back as null
-    return _text(content, at)
+    return _text(content, at, _SAID)
 
 
 def _reasoning(message: Mapping[str, Any], at: str) -> str | None:
@@ -99,22 +105,29 @@ def _optional_text(message: Mapping[str, Any], key: str, at: str) -> str | None:
     raise RequestError(f"`{key}` must be text", param=f"{at}.{key}")
 
 
-def _text(content: Any, at: str) -> str:
+_TEXT = {"text": "text"}
+"""The types of parts, each with its member that is text."""
+_SAID = {**_TEXT, "refusal": "refusal"}
+"""Those of an assistant, too."""
+
+
+def _text(content: Any, at: str, kinds: Mapping[str, str] = _TEXT) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        return "\n".join(_part(part, f"{at}[{index}]") for index, part in enumerate(content))
+        return "\n".join(_part(part, f"{at}[{index}]", kinds) for index, part in enumerate(content))
     raise RequestError("`content` must be text or a list of text parts", param=at)
 
 
-def _part(part: Any, at: str) -> str:
+def _part(part: Any, at: str, kinds: Mapping[str, str]) -> str:
     if not isinstance(part, Mapping):
         raise RequestError("a content part must be an object", param=at)
-    if part.get("type") != "text":
-        raise RequestError(f'a part of type {part.get("type")!r} is not supported; use "text"', param=f"{at}.type")
-    text = part.get("text")
+    kind = part.get("type")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise RequestError(f'a part of type {kind!r} is not supported; use "text"', param=f"{at}.type")
+    text = part.get(kinds[kind])
     if not isinstance(text, str):
-        raise RequestError("`text` of a content part must be text", param=f"{at}.text")
+        raise RequestError(f"`{kinds[kind]}` of a content part must be text", param=f"{at}.{kinds[kind]}")
     return text
 
 
@@ -145,6 +158,16 @@ def _function(function: Any, at: str) -> dict[str, Any]:
     return {"name": name, "arguments": _arguments(function.get("arguments"), f"{at}.arguments")}
 
 
+def _open_arguments(functions: Sequence[dict[str, Any]]) -> None:
+    """Make objects of the arguments that are JSON text."""
+    written = [function for function in functions if isinstance(function["arguments"], str)]
+    if has_too_many([function["arguments"].encode("utf-8", "surrogatepass") for function in written]):
+        message = f"the arguments of the calls have more than {MAX_CONTAINERS} objects and lists together"
+        raise RequestError(message, param="messages")
+    for function in written:
+        function["arguments"] = _object(function["arguments"])
+
+
 def _arguments(arguments: Any, at: str) -> dict[str, Any] | str:
     if arguments is None:
         return {}
@@ -152,7 +175,7 @@ def _arguments(arguments: Any, at: str) -> dict[str, Any] | str:
         return dict(arguments)
     if not isinstance(arguments, str):
         raise RequestError("`arguments` must be JSON text or an object", param=at)
-    return _object(arguments) if arguments.strip() else {}
+    return arguments if arguments.strip() else {}
 
 
 def _object(text: str) -> dict[str, Any] | str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,12 +21,15 @@ from pydantic import ValidationError
 
 from toolglot.errors import RequestError
 from toolglot.prompts.call_ids import NineCharacterIds
+from toolglot.prompts.encoding import require_room
 from toolglot.prompts.renderer import Prompt
 from toolglot.requests import Request, Tool
 from toolglot.tokens.mistral import MistralTokenizer
 from toolglot.vocabulary import added_tokens
 
 _HELLO = {"role": "user", "content": "Hello"}
+_ALWAYS_WRITTEN = ("system", "user")
+"""Roles whose messages each version writes; earlier calls and their results some leave out."""
 _FIRST_WITH_THINK_TOKENS = 13
 _FIRST_WITH_SETTINGS = 15
 _REFUSALS = (MistralCommonException, ValueError, AssertionError, RecursionError)
@@ -49,7 +53,7 @@ class MistralRenderer:
         """The markers that prompts are made of: what a chat template would mention."""
         return "\n".join(self._markers)
 
-    def render(self, request: Request) -> Prompt:
+    def render(self, request: Request, *, most_tokens: int | None = None) -> Prompt:
         """The prompt for a request whose messages are as :func:`~toolglot.prompts.read_messages` returns them.
 
         The ids of calls and results become ones of nine letters or digits. Reasoning of earlier turns is written where
@@ -57,8 +61,12 @@ class MistralRenderer:
 
         Raises:
             RequestError: mistral-common refuses the request; ``param`` is the message, tool or field at fault.
+            PromptTooLongError: what system and users say is more than ``most_tokens`` tokens by itself.
         """
         _require_unicode(request)
+        if most_tokens is not None:
+            said = [message["content"] for message in request.messages if message["role"] in _ALWAYS_WRITTEN]
+            require_room(said, partial(self._tokenizer.encode, add_special_tokens=False), most_tokens)
         try:
             tokens = self._encode(request)
         except _REFUSALS as error:

@@ -33,8 +33,14 @@ class Renderer(Protocol):
     def template(self) -> str:
         """The text of the chat template; empty where prompts are not made from one."""
 
-    def render(self, request: Request) -> Prompt:
-        """The prompt for a request. Raises RequestError."""
+    def render(self, request: Request, *, most_tokens: int | None = None) -> Prompt:
+        """The prompt for a request. Several threads may call it at once.
+
+        Raises:
+            RequestError: there is none for it.
+            PromptTooLongError: it has more than ``most_tokens`` tokens. Not every such prompt is refused: where all of
+                its tokens were counted already, it is returned.
+        """
 
 
 class PromptRenderer:
@@ -59,7 +65,7 @@ class PromptRenderer:
         self._reserved = _reserved(tokenizer)
         self._check_template()
 
-    def render(self, request: Request) -> Prompt:
+    def render(self, request: Request, *, most_tokens: int | None = None) -> Prompt:
         """The prompt for a request whose messages are as :func:`~toolglot.prompts.read_messages` returns them.
 
         No text in the messages, tools or ``chat_template_kwargs`` becomes an added token of the tokenizer.
@@ -67,13 +73,14 @@ class PromptRenderer:
         Raises:
             RequestError: the template refuses the conversation, or cannot render it; ``param`` is ``messages`` or in
                 ``chat_template_kwargs``.
+            PromptTooLongError: the prompt has more than ``most_tokens`` tokens, and they were not all counted.
         """
         self._check_kwargs(request.chat_template_kwargs)
         try:
             pieces = self._pieces(request)
         except RecursionError as error:
             raise RequestError("the request is nested too deeply", param="messages") from error
-        return Prompt("".join(pieces), self._encode(pieces))
+        return Prompt("".join(pieces), self._encode(pieces, most_tokens))
 
     @property
     def template(self) -> str:

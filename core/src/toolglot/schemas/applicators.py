@@ -32,6 +32,9 @@ def enumeration(part: Part, node: Node) -> Node:
 
 def reference(part: Part, node: Node) -> Node:
     target = part.walk.document.target(part.values["$ref"], part.place.path)
+    if target is None:
+        part.larger("$ref", f"{part.values['$ref'][:80]!r} is outside of the schema; put what it means in $defs")
+        return node
     return part.refined(node, part.walk.definition(target, positive=part.place.positive), "$ref")
 
 
@@ -99,7 +102,7 @@ def dependent_schemas(part: Part, node: Node) -> Node:
 
 def names(part: Part, node: Node) -> Node:
     """``propertyNames``: names that are listed become members that may be there."""
-    schema = part.walk.value(part.values["propertyNames"], part.at("propertyNames"))
+    schema = part.walk.name(part.values["propertyNames"], part.at("propertyNames"))
     algebra = part.algebra("propertyNames")
     found = algebra.intersect(TYPED["string"], schema)
     wanted = algebra.resolved(found) or found

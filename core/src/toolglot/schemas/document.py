@@ -29,7 +29,7 @@ class Document:
         self._resources = {"": ""}
         self._anchors: dict[tuple[str, str], str] = {}
         if len(self._identified) > _MAX_IDENTIFIED:
-            raise GrammarError(f"/: more than {_MAX_IDENTIFIED} parts have an $id or $anchor of their own")
+            raise GrammarError(f"more than {_MAX_IDENTIFIED} parts have an $id or $anchor of their own")
         for path, found in sorted(self._identified, key=lambda one: one[0].count("/")):
             self._identify(path, found)
 
@@ -43,17 +43,16 @@ class Document:
             self._check(value_at(self._raw, path), path)
         return self._schemas[path]
 
-    def target(self, reference: str, path: str) -> str:
-        """The JSON pointer of what the schema at ``path`` refers to.
+    def target(self, reference: str, path: str) -> str | None:
+        """The JSON pointer of what the schema at ``path`` refers to; None where that is outside of the document.
 
         Raises:
-            GrammarError: it is not in the document.
+            GrammarError: it refers to nothing.
         """
-        base = self._base(path)
-        uri, fragment = urldefrag(_join(base, reference))
+        uri, fragment = _resolved(self._base(path), reference, f"{path}/$ref")
         start = self._resources.get(uri)
         if start is None:
-            raise GrammarError(f"{path}/$ref: {reference!r} is outside of the schema; put what it means in $defs")
+            return None
         if fragment and not fragment.startswith("/"):
             return self._anchored(uri, unquote(fragment), path)
         found = start + "".join(f"/{escaped(step)}" for step in steps(unquote(fragment)))
@@ -74,7 +73,7 @@ class Document:
         """Note the name of a schema; those further out are noted already."""
         name = schema.get("$id", schema.get("id") if self.lone_references else None)
         if isinstance(name, str):
-            uri, fragment = urldefrag(_join(self._base(path), name))
+            uri, fragment = _resolved(self._base(path), name, f"{path}/{'$id' if '$id' in schema else 'id'}")
             if fragment:
                 self._anchors[uri, fragment] = path
             else:
@@ -96,8 +95,12 @@ class Document:
         return self._anchors[uri, name]
 
 
-def _join(base: str, reference: str) -> str:
-    return base + reference if reference.startswith("#") else urljoin(base, reference)
+def _resolved(base: str, reference: str, path: str) -> tuple[str, str]:
+    """The URI of a reference, and its fragment."""
+    try:
+        return urldefrag(base + reference if reference.startswith("#") else urljoin(base, reference))
+    except ValueError as error:
+        raise GrammarError(f"{path}: {reference[:80]!r} is no URI reference") from error
 
 
 _MAX_IDENTIFIED = 200

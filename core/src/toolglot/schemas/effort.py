@@ -32,7 +32,7 @@ class Effort:
         self._steps += steps
         deadline.check()
         if self._steps > MAX_STEPS:
-            raise GrammarError(f"/: the schema takes more than {MAX_STEPS} steps to work out")
+            raise GrammarError(f"the schema takes more than {MAX_STEPS} steps to work out")
 
     def build(self, states: int) -> None:
         """Count the states of an automaton that was made."""

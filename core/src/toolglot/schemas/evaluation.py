@@ -90,5 +90,8 @@ def _plain(part: Part, schema: Any, left: list[int]) -> bool:
     parts = [one for keyword in _IN_PLACE for one in schema.get(keyword, ())]
     if "$ref" in schema:
         document = part.walk.document
-        parts.append(document.schema(document.target(schema["$ref"], part.place.path)))
+        target = document.target(schema["$ref"], part.place.path)
+        if target is None:
+            return False
+        parts.append(document.schema(target))
     return all(_plain(part, one, left) for one in parts)

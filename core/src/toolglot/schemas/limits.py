@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from toolglot.errors import GrammarError
-from toolglot.schemas.pointer import escaped
+from toolglot.schemas.pointer import escaped, placed
 
 Path: TypeAlias = "tuple[Path, str | int] | None"
 """A place in a schema: the place around it, and the step from there; None is the schema itself."""
@@ -49,7 +49,8 @@ def check(schema: Any, limits: Limits = DEFAULT) -> None:
     """Check that a schema is within the limits.
 
     Raises:
-        GrammarError: it is not; the message begins with the JSON pointer of the place, and names the limit.
+        GrammarError: it is not. The message names the limit, and begins with a JSON pointer to the place, unless that
+            is the schema as a whole.
     """
     _Check(limits).run(schema)
 
@@ -82,7 +83,7 @@ class _Check:
 
     def _hold(self, part: _Part, found: int, limit: int, what: str) -> None:
         if found > limit:
-            raise GrammarError(f"{_pointer(part.path)}: a schema may have {limit} {what}, not more")
+            raise GrammarError(placed(_pointer(part.path), f"a schema may have {limit} {what}, not more"))
 
     def _named(self, part: _Part) -> None:
         if isinstance(part.value, Mapping):
@@ -176,7 +177,7 @@ def _pointer(path: Path) -> str:
     while path is not None:
         path, step = path
         steps.append(f"/{escaped(step)}")
-    return "".join(reversed(steps)) or "/"
+    return "".join(reversed(steps))
 
 
 _REPETITION = re.compile(r"(?<!\\)\{(\d*),?(\d*)\}")

@@ -11,6 +11,7 @@ from toolglot.errors import GrammarError
 from toolglot.schemas import limits
 from toolglot.schemas.audit import Normalised
 from toolglot.schemas.document import Document
+from toolglot.schemas.pointer import placed
 from toolglot.schemas.settling import settled
 from toolglot.schemas.unsettled import TYPED
 from toolglot.schemas.walk import Walk
@@ -29,8 +30,8 @@ def normalise(schema: Mapping[str, Any] | bool | None, *, arguments: bool = True
         arguments: Whether it is the schema of a tool's arguments, which are an object, whatever it says.
 
     Raises:
-        GrammarError: it is no schema, it is over the limits, it refers to what is outside of it, or it admits no value.
-            The message begins with a JSON pointer to the place.
+        GrammarError: it is no schema, it is over the limits, it refers to nothing, or it admits no value. The message
+            begins with a JSON pointer to the place, unless that is the schema as a whole.
     """
     try:
         limits.check(schema)
@@ -38,14 +39,14 @@ def normalise(schema: Mapping[str, Any] | bool | None, *, arguments: bool = True
         make = _remembered if len(text) <= _CACHED_CHARACTERS else _normalised
         return make(text, arguments)
     except RecursionError as error:
-        raise GrammarError("/: the schema is nested too deeply") from error
+        raise GrammarError("the schema is nested too deeply") from error
 
 
 def _text(schema: Mapping[str, Any] | bool) -> str:
     try:
         return json.dumps(schema, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise GrammarError(f"/: the schema is no JSON: {error}") from error
+        raise GrammarError(f"the schema is no JSON: {error}") from error
 
 
 def _normalised(text: str, arguments: bool) -> Normalised:
@@ -58,9 +59,9 @@ def _normalised(text: str, arguments: bool) -> Normalised:
         place = walk.culprit()
         kind = "object" if arguments and not place else "value"
         lost = any(one.level == "narrowed" for one in walk.audit.findings)
-        raise GrammarError(
-            f"{place or '/'}: the schema admits no {kind}{' that a grammar can be made for' if lost else ''}"
-        )
+        said = f"the schema admits no {kind}{' that a grammar can be made for' if lost else ''}"
+        raise GrammarError(placed(place, said))
+    walk.judge_counts(normal)
     return Normalised(normal, walk.audit.findings)
 
 

@@ -58,9 +58,8 @@ def without(values: Iterable[Decimal]) -> Iterator[Node]:
     return (Number(least=least, most=most) for least, most in pairwise(bounds))
 
 
-def multiples(divisor: Decimal, losses: Losses) -> Number:
+def multiples(step: Fraction, losses: Losses) -> Number:
     """The multiples of a number; of one that is no integer, those that are integers."""
-    step = Fraction(divisor)
     if step.denominator != 1:
         losses.shrink("integers only")
     if step.numerator > MAX_MULTIPLE:
@@ -69,11 +68,17 @@ def multiples(divisor: Decimal, losses: Losses) -> Number:
     return Number(integer=True, multiple=step.numerator)
 
 
-def is_multiple(value: Any, divisor: Decimal) -> bool:
-    """Whether every validator takes a JSON value for a multiple: some divide as floats do, and some as decimals."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
+def is_multiple(value: Any, step: Fraction, losses: Losses) -> bool:
+    """Whether a JSON value is a multiple, and every validator takes it for one: some divide as floats do."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or Fraction(decimal(value)) % step:
         return False
-    return decimal(value) % divisor == 0 and (value / float(divisor)).is_integer()
+    try:
+        found = (value / float(step)).is_integer()
+    except OverflowError:
+        found = False
+    if not found:
+        losses.shrink("without constants that some validators take for no multiples")
+    return found
 
 
 def admits(node: Number, value: Decimal) -> bool:

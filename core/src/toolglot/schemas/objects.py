@@ -83,6 +83,11 @@ def member(node: Object, name: str) -> Property:
     return _declared(node).get(name) or _undeclared(node, name)
 
 
+def counted_by_kind(node: Object) -> bool:
+    """Whether a grammar must tell apart members that are not declared, so that there are enough."""
+    return bool(node.others) and node.least > sum(one.required for one in node.properties) + 1
+
+
 def _declared(node: Object) -> dict[str, Property]:
     return {declared.name: declared for declared in node.properties}
 

@@ -11,6 +11,11 @@ def escaped(step: str | int) -> str:
     return step.replace("~", "~0").replace("/", "~1") if isinstance(step, str) else str(step)
 
 
+def placed(path: str, message: str) -> str:
+    """A message about what is at a JSON pointer, which stands before it; where it is about the whole, nothing does."""
+    return f"{path}: {message}" if path else message
+
+
 def steps(pointer: str) -> list[str]:
     """The names of members, and the numbers of items, on the way to a place."""
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

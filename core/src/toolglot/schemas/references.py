@@ -66,7 +66,7 @@ class References:
         found: Node | None = node
         while isinstance(found, Reference):
             if found.name in seen:
-                raise GrammarError("/: references of the schema lead back to themselves")
+                raise GrammarError("references of the schema lead back to themselves")
             seen.add(found.name)
             found = self.definitions[found.name]
         return found
@@ -76,7 +76,7 @@ class References:
         while self._waiting:
             waiting = next((one for one in self._waiting if self._known(one.parts)), None)
             if waiting is None:
-                raise GrammarError("/: references of the schema lead back to themselves")
+                raise GrammarError("references of the schema lead back to themselves")
             self._waiting.remove(waiting)
             self.site = waiting.site
             self.definitions[waiting.name] = waiting.make(*map(self.resolved, waiting.parts))

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from toolglot.errors import GrammarError
 from toolglot.schemas.audit import Place
+from toolglot.schemas.pointer import placed
 from toolglot.schemas.type_names import type_names
 
 MAX_DEPTH = 64
@@ -43,7 +44,7 @@ def shaped(schema: Any, place: Place, visit: Visit, depth: int = 0) -> Any:
 
 def wrong(place: Place, wanted: str, value: Any) -> GrammarError:
     """The error for a value of the wrong type."""
-    return GrammarError(f"{place.path or '/'}: {wanted} is wanted, not {type(value).__name__}")
+    return GrammarError(placed(place.path, f"{wanted} is wanted, not {type(value).__name__}"))
 
 
 def _schemas(value: Any, place: Place, visit: Visit, depth: int) -> Any:

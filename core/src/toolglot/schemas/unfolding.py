@@ -77,7 +77,10 @@ class _Unfolding:
             more, behind = self._counted(f"{path}/{below}", part)
             count += self._added(more, behind, place, back)
         if isinstance(schema.get("$ref"), str):
-            more, behind = self._referred(self._document.target(schema["$ref"], path))
+            target = self._document.target(schema["$ref"], path)
+            if target is None:
+                raise _TooLargeError
+            more, behind = self._referred(target)
             count += self._added(more, behind, (), back)
         if count > self._most:
             raise _TooLargeError

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolglot.errors import GrammarError
-from toolglot.schemas import applicators, evaluation, groups
+from toolglot.schemas import applicators, evaluation, groups, objects
 from toolglot.schemas.algebra import Algebra
 from toolglot.schemas.audit import SAYS_NOTHING, Audit, Place
 from toolglot.schemas.document import Document
-from toolglot.schemas.nodes import small
-from toolglot.schemas.normal import Node, Reference, Union
+from toolglot.schemas.nodes import small, within
+from toolglot.schemas.normal import Node, Normal, Object, Reference, Union
 from toolglot.schemas.part import Part
+from toolglot.schemas.pointer import placed
 from toolglot.schemas.spelling import spelled
 from toolglot.schemas.unions import options, united
 from toolglot.schemas.uniqueness import unique
@@ -33,16 +34,19 @@ class Walk:
         self.algebra = Algebra()
         self.culprits: dict[str, str] = {}
         """Where objects are unsatisfiable: the places of the members that are."""
+        self.counting: list[Place] = []
+        """Where ``minProperties`` may count members that are not declared."""
         self._around: set[str] = set()
         self._depth = 0
         self._later: list[Place] = []
 
     def value(self, schema: Any, place: Place) -> Node:
         """The node of the schema of a value: of a member, an item, or the whole."""
-        around, self._around = self._around, set()
-        node = self._whole(schema, place)
-        self._around = around
-        return node
+        return self._apart(self._whole, schema, place)
+
+    def name(self, schema: Any, place: Place) -> Node:
+        """The node of the schema of a member's name, which is a string, whether it says so or not."""
+        return self._apart(self.part, schema, place)
 
     def part(self, schema: Any, place: Place) -> Node:
         """The node of a schema that speaks of the same value as the one that it is in.
@@ -53,7 +57,7 @@ class Walk:
         if isinstance(schema, bool):
             return REST if schema else NOTHING
         if place.path in self._around:
-            raise GrammarError(f"{place.path or '/'}: references of the schema lead back to it")
+            raise GrammarError(_circle(place.path))
         self.algebra.effort.spend()
         self._around.add(place.path)
         self._depth += 1
@@ -67,7 +71,7 @@ class Walk:
         place, definitions = Place(path, positive), self.algebra.definitions
         name = _name(place)
         if path in self._around:
-            raise GrammarError(f"{path or '/'}: references of the schema lead back to it")
+            raise GrammarError(_circle(path))
         if name not in definitions:
             definitions[name] = None
             if self._depth > _DEEP and len(self._around) == 1:
@@ -90,12 +94,25 @@ class Walk:
                 self.audit.larger(site.place, site.keyword, losses.larger)
         return self.algebra.finished()
 
+    def judge_counts(self, normal: Normal) -> None:
+        """Note where ``minProperties`` is narrowed; ``normal`` is what became of the schema."""
+        nodes = within(normal.root, *normal.definitions.values())
+        if self.counting and any(isinstance(one, Object) and objects.counted_by_kind(one) for one in nodes):
+            for place in self.counting:
+                self.audit.smaller(place, "minProperties", objects.BY_KIND)
+
     def culprit(self) -> str:
         """The place that is to blame where the whole schema admits nothing."""
         path = ""
         while path in self.culprits:
             path = self.culprits[path]
         return path
+
+    def _apart(self, read: Callable[[Any, Place], Node], schema: Any, place: Place) -> Node:
+        around, self._around = self._around, set()
+        node = read(schema, place)
+        self._around = around
+        return node
 
     def _read(self, schema: Mapping[str, Any], place: Place) -> Node:
         part = Part(self, spelled(schema, lone_references=self.document.lone_references), place)
@@ -115,6 +132,10 @@ class Walk:
                 if keyword in _SPEAKING:
                     self.audit.smaller(place, keyword, "no type is said: only values of the type that it speaks of")
         return node
+
+
+def _circle(path: str) -> str:
+    return placed(path, "references of the schema lead back to it")
 
 
 def _name(place: Place) -> str:

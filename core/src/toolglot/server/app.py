@@ -26,6 +26,7 @@ from toolglot.server.config import ServerConfig
 from toolglot.server.endpoint import Endpoint
 from toolglot.server.error_form import error_answer
 from toolglot.server.errors import ApiError, api_error
+from toolglot.server.failures import Failures
 from toolglot.server.generation import Generator
 from toolglot.server.life import Life
 from toolglot.server.messages.api import Messages
@@ -41,8 +42,8 @@ from toolglot.server.status import status_routes
 from toolglot.server.text import text_routes
 from toolglot.server.traffic import Traffic
 
-_SWITCH_SECONDS = 0.0005
-"""How long a thread that reads a schema may keep the event loop waiting; Python's own measure is ten times that."""
+_SWITCH_SECONDS = 0.0002
+"""How long a thread that reads a schema may keep the event loop waiting; Python's own measure is much longer."""
 
 
 def create_app(
@@ -80,9 +81,10 @@ def create_app(
             openapi_route(names, asks_for_key=bool(config.api_keys)),
         ],
         middleware=_middleware(config, life, traffic),
-        exception_handlers={HTTPException: _on_error, ApiError: _on_error, Exception: _on_error},
+        exception_handlers={HTTPException: _on_error, ApiError: _on_error},
         lifespan=lifespan,
     )
+    app.router.redirect_slashes = False  # behind a proxy with TLS, a redirect would lead to another address
     app.state.life = life
     return app
 
@@ -128,12 +130,13 @@ def _middleware(config: ServerConfig, life: Life, traffic: Traffic) -> list[Midd
         allow_origins=config.allowed_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("*",),
-        expose_headers=("X-Request-Id", "Retry-After"),
+        expose_headers=("X-Request-Id", "request-id", "Retry-After"),
     )
     keys = [Middleware(ApiKeyAuth, keys=config.api_keys, isolate_cache=config.isolate_prefix_cache)]
     return [
         Middleware(Observation, traffic=traffic, log_prompts=config.log_prompts),
         *([cors] if config.allowed_origins else []),
+        Middleware(Failures),
         *(keys if config.api_keys else []),
         Middleware(Admission, life=life, max_requests=config.max_requests, body_seconds=config.client_timeout),
     ]

@@ -15,7 +15,9 @@ class Sampling(Struct, frozen=True, kw_only=True):
     """How tokens are chosen, and how many there may be. None and the defaults are OpenAI's."""
 
     max_tokens: int | None = None
-    """None: as many as there is room for."""
+    """None: the client does not say."""
+    default_max_tokens: int | None = None
+    """How many there may be where the client does not say, and there is room; None: as many as there is room for."""
     max_tokens_param: str = "max_tokens"
     """The field that the client set it with."""
     clamp: bool = False

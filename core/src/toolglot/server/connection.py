@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from toolglot.server import record
+from toolglot.server.errors import ApiError, error_bytes
+
+_logger = logging.getLogger("toolglot.requests")
 
 
 class PatientConnection(H11Protocol):
     """uvicorn's connection, cut when the client for ``seconds`` neither goes on with a request that it has not written
     to the end of its headers, nor takes anything of what is sent to it.
 
-    How long a request's body may take is admission's matter.
+    How long a request's body may take is admission's matter. What is no HTTP never becomes a request, and is answered
+    here, in the form of all other errors.
     """
 
     seconds: float
@@ -39,6 +46,25 @@ class PatientConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._asking, self._reading = _cancel(self._asking), _cancel(self._reading)
         super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self._refuse(msg)
+        self.transport.close()
+
+    def _refuse(self, message: str) -> None:
+        request_id = record.new_id()
+        body = error_bytes(ApiError(400, message, code="invalid_http"))
+        headers = [
+            ("content-type", "application/json"),
+            ("content-length", str(len(body))),
+            ("connection", "close"),
+            ("x-request-id", request_id),
+        ]
+        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for part in (answer, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(part) or b"")
+        _logger.info("request", extra={"fields": {"request_id": request_id, "route": "none", "status": 400}})
 
     def _stop_asking_timer_unless_idle(self) -> None:
         """A request whose headers are under way has its time from their first byte on, not from each."""

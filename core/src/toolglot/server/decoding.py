@@ -5,36 +5,43 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
 
+from toolglot.containers import MAX_CONTAINERS, has_too_many
 from toolglot.errors import RequestError
 from toolglot.server.encoding import encode_json
+from toolglot.server.lanes import SMALL
 
 T = TypeVar("T")
 
 MAX_DEPTH = 100
 """How deep a body may nest. Schemas and messages are walked by recursive code further on, some of it native."""
 
-_LARGE_BODY = 64 * 1024
-"""From how many bytes on a body is decoded in a thread, so that other clients do not wait for it."""
-
-_AT = re.compile(r" - at `\$\.?([^`]*)`$")
+_AT = re.compile(r" - at (`key` in )?`\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 
 async def decoded(body: bytes, read: Callable[[bytes], T]) -> T:
     """What ``read`` makes of a body, in a thread where it is large."""
-    return await asyncio.to_thread(read, body) if len(body) > _LARGE_BODY else read(body)
+    return await off_loop(len(body), partial(read, body))
+
+
+async def off_loop(size: int, work: Callable[[], T]) -> T:
+    """What ``work`` returns; in a thread where it has to do with many bytes, so that other clients do not wait."""
+    return await asyncio.to_thread(work) if size > SMALL else work()
 
 
 def decode_object(body: bytes) -> dict[str, Any]:
     """The JSON object in ``body``.
 
     Raises:
-        RequestError: the body is no JSON, no object, or nested too deeply.
+        RequestError: the body is no JSON, no object, nested too deeply, or has too many objects and lists.
     """
+    if has_too_many([body]):
+        raise RequestError(f"the body has more than {MAX_CONTAINERS} objects and lists")
     try:
         value = msgspec.json.decode(body)
     except RecursionError as error:
@@ -78,10 +85,12 @@ def refuse_unserved(value: Mapping[str, Any], harmless: Mapping[str, tuple[Any, 
 def _invalid(message: str) -> RequestError:
     at = _AT.search(message)
     missing = _MISSING.search(message)
-    path = [match[1] for match in (at, missing) if match]
+    path = [match[match.lastindex or 0] for match in (at, missing) if match]
     param = ".".join(path) or None
     reason = _AT.sub("", message)
-    return RequestError(f"{reason[0].lower()}{reason[1:]}" + (f" at `{param}`" if param else ""), param=param)
+    where = " for each key" if at and at[1] else ""
+    at_param = f" at `{param}`" if param else ""
+    return RequestError(f"{reason[0].lower()}{reason[1:]}{where}{at_param}", param=param)
 
 
 def _too_deep() -> RequestError:

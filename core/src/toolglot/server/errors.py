@@ -19,6 +19,11 @@ TOO_LONG = "context_length_exceeded"
 """The code of a request that is longer than the model can take."""
 
 
+def takes_together(tokens: int) -> str:
+    """What is said of a model's limit."""
+    return f"this model takes {tokens} for prompt and reply together"
+
+
 class ApiError(ToolglotError):
     """An error with its place in HTTP; ``param`` is the request's field at fault, ``code`` a word for programs."""
 

@@ -7,22 +7,25 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
-from toolglot.errors import EngineError, GrammarError, QueueFullError
+from toolglot.errors import EngineError, GrammarError, PromptTooLongError
 from toolglot.events import Call, Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
-from toolglot.prompts import Renderer
+from toolglot.prompts import Prompt, Renderer
+from toolglot.prompts.encoding import require_room
 from toolglot.requests import Output, Request, StrictLevel
 from toolglot.server import record
 from toolglot.server.config import ServerConfig
 from toolglot.server.content_tokens import ContentToken, ContentTokens
-from toolglot.server.errors import TOO_LONG, ApiError
+from toolglot.server.encoding import encode_json
+from toolglot.server.errors import TOO_LONG, ApiError, takes_together
 from toolglot.server.extension import Relaxed
+from toolglot.server.lanes import Lanes
 from toolglot.server.metrics import Metrics
 from toolglot.server.notes import NOTHING, notes
 from toolglot.server.plain import PlainText
@@ -36,8 +39,10 @@ from toolglot.vocabulary import special_token_ids
 
 T = TypeVar("T")
 
-_MOST_PREPARING = 256
-"""How many requests may wait for their prompt."""
+_COUNTED = 4
+"""How many times the tokens that the model takes are counted, where there is to be no reply."""
+_TOKEN_BYTES = 4
+"""How many bytes of text a token is, about."""
 _HOLDING = 2
 """How many requests' schemas are read at once."""
 
@@ -72,14 +77,13 @@ class Generator:
         self.token_texts = token_table(tokenizer).texts
         """The bytes that each token stands for, by id."""
         self._most_bytes = engine.info.max_model_len * max(map(len, self.token_texts))
-        self._preparing = 0
-        self._renders = ThreadPoolExecutor(1, "toolglot-prompts")  # tokenizers do not promise to serve two threads
+        self._prompting = Lanes("toolglot-prompts")
         self._holds = ThreadPoolExecutor(_HOLDING, "toolglot-schemas")
         self.detokenizer(Request())  # tells now, not at a request, that the tokenizer is of a kind without a reader
 
     def close(self) -> None:
         """End the threads that render prompts and read schemas."""
-        self._renders.shutdown(wait=False)
+        self._prompting.close()
         self._holds.shutdown(wait=False)
 
     @property
@@ -90,30 +94,31 @@ class Generator:
     def info(self) -> ModelInfo:
         return self.engine.info
 
-    async def prepare(self, request: Request) -> Prepared:
-        """Render the prompt, and find out from it how the reply may begin.
+    async def prepare(self, request: Request, *, param: str = "messages", counting: bool = False) -> Prepared:
+        """Render the prompt, and find out from it how the reply may begin. ``param`` is the field that the prompt is
+        made of; ``counting`` is for prompts that are longer than the model takes.
 
         Raises:
             RequestError: the template refuses the conversation.
-            ApiError: the conversation is too long for any prompt.
-            QueueFullError: many others are being prepared.
+            ApiError: the conversation is too long.
+            QueueFullError: many others of its size are being prepared.
         """
-        self.check_length(request.messages, "messages")
-        self.check_length([tool.to_openai() for tool in request.tools], "tools")
         request = self.parser.adjust(request)
-        prompt = await self._queued(partial(self._prompts.render, request))
-        reasoning = self.parser.prompt_reasoning(prompt.text)
+        work = partial(self._rendered, request, self._most_tokens(counting))
+        prompt, reasoning = await self._prompted(_size(request), work, param, counting)
         request = replace(
             request, reasoning_open=reasoning == "open", may_reason=self._reasons and reasoning != "closed"
         )
         return Prepared(request, prompt.token_ids, self.parser)
 
-    def check_length(self, value: Any, param: str) -> None:
-        """Refuse text that fits into no prompt, before work is done for it.
+    def _rendered(self, request: Request, most_tokens: int) -> tuple[Prompt, Literal["open", "closed", "absent"]]:
+        self._check_length(request.messages, "messages")
+        self._check_length([tool.to_openai() for tool in request.tools], "tools")
+        prompt = self._prompts.render(request, most_tokens=most_tokens)
+        return prompt, self.parser.prompt_reasoning(prompt.text)
 
-        Raises:
-            ApiError: so it is (400).
-        """
+    def _check_length(self, value: Any, param: str) -> None:
+        """Refuse text that fits into no prompt, before work is done for it."""
         if _text_bytes(value) > self._most_bytes:
             message = f"`{param}` is more than the {self.info.max_model_len} tokens that the model can take"
             raise ApiError(400, message, param=param, code=TOO_LONG)
@@ -122,31 +127,42 @@ class Generator:
         """A prompt of tokens whose reply is plain text."""
         return Prepared(Request(skip_special_tokens=skip_special_tokens), tuple(prompt), PlainText())
 
-    async def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
+    async def encode(self, text: str, *, add_special_tokens: bool, counting: bool = False) -> list[int]:
         """The tokens of a text that is a prompt as it stands: what spells a special token becomes one.
 
         Raises:
-            QueueFullError: many others are being prepared.
+            ApiError: the text is too long; ``counting`` as in :meth:`prepare`.
+            QueueFullError: many others of its size are being prepared.
         """
-        return await self._queued(partial(self._tokenizer.encode, text, add_special_tokens=add_special_tokens))
+        encode = partial(self._tokenizer.encode, add_special_tokens=add_special_tokens)
+
+        def work() -> list[int]:
+            self._check_length(text, "prompt")
+            require_room([text], encode, self._most_tokens(counting))
+            return encode(text)  # type: ignore[no-any-return]  # transformers is not typed
+
+        return await self._prompted(len(text), work, "prompt", counting)
 
     async def decode(self, token_ids: Sequence[int]) -> str:
         """The text of these tokens, special ones too.
 
         Raises:
-            QueueFullError: many prompts are being prepared.
+            QueueFullError: many others are being prepared.
         """
-        return await self._queued(partial(_decoded, Detokenizer(self._tokenizer), token_ids))
+        work = partial(_decoded, Detokenizer(self._tokenizer), token_ids)
+        return await self._prompting.run(_TOKEN_BYTES * len(token_ids), work)
 
-    async def _queued(self, work: Callable[[], T]) -> T:
-        """Do what uses the tokenizer, in its thread."""
-        if self._preparing >= _MOST_PREPARING:
-            raise QueueFullError(retry_after=1)
-        self._preparing += 1
+    async def _prompted(self, size: int, work: Callable[[], T], param: str, counting: bool) -> T:
+        """Do the work that makes a prompt of so many bytes, in a thread."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._renders, work)
-        finally:
-            self._preparing -= 1
+            return await self._prompting.run(size, work)
+        except PromptTooLongError as error:
+            most = self._most_tokens(counting)
+            takes = f"this server counts {most} at most" if counting else takes_together(most)
+            raise ApiError(400, f"{error}; {takes}", param=param, code=TOO_LONG) from error
+
+    def _most_tokens(self, counting: bool) -> int:
+        return self.info.max_model_len * (_COUNTED if counting else 1)
 
     async def begin(
         self,
@@ -374,6 +390,12 @@ def _joined(pieces: Sequence[Piece]) -> Output:
         marks += [(length + offset, token) for offset, token in piece.marks]
         length += len(piece.text)
     return Output("".join(piece.text for piece in pieces), tuple(ids), tuple(marks))
+
+
+def _size(request: Request) -> int:
+    """How many bytes the parts have that a prompt is made of."""
+    tools = [tool.to_openai() for tool in request.templated_tools]
+    return len(encode_json((request.messages, tools, request.chat_template_kwargs)))
 
 
 def _decoded(detokenizer: Detokenizer, token_ids: Sequence[int]) -> str:

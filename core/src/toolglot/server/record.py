@@ -26,9 +26,14 @@ class RequestRecord:
 _current: ContextVar[RequestRecord | None] = ContextVar("toolglot_request", default=None)
 
 
+def new_id() -> str:
+    """An id for a request."""
+    return f"req_{uuid.uuid4().hex}"
+
+
 def begin(given_id: bytes) -> RequestRecord:
     """Make the record of the request that this task answers; the client's id is kept if it is printable and short."""
-    record = RequestRecord(given_id.decode() if _ID.fullmatch(given_id) else f"req_{uuid.uuid4().hex}")
+    record = RequestRecord(given_id.decode() if _ID.fullmatch(given_id) else new_id())
     _current.set(record)
     return record
 

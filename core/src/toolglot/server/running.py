@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -32,6 +34,7 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._life.draining:
+            self.config.timeout_graceful_shutdown = 0
             super().handle_exit(sig, frame)
         else:
             self._captured_signals.append(sig)
@@ -43,8 +46,16 @@ class Server(uvicorn.Server):
         self._life.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        drained = self._life.draining and (not self._life.active or time.monotonic() > self._deadline)
-        return await super().on_tick(counter) or drained
+        drained = self._life.draining and not self._life.active
+        if late := self._life.draining and not drained and time.monotonic() > self._deadline:
+            self.config.timeout_graceful_shutdown = 0
+        return await super().on_tick(counter) or drained or late
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        cut = [task for task in self.server_state.tasks if task.cancelling()]
+        if cut:  # the process ends by a signal, and would not let them release and log what is theirs
+            await asyncio.wait(cut, timeout=_CLOSING_SECONDS)
 
 
 def uvicorn_config(app: Starlette, config: ServerConfig) -> uvicorn.Config:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from toolglot.engine.protocol import ModelInfo, SamplingParams
 from toolglot.errors import RequestError
 from toolglot.server.ask import Sampling
-from toolglot.server.errors import TOO_LONG, ApiError
+from toolglot.server.errors import TOO_LONG, ApiError, takes_together
 
 T = TypeVar("T")
 
@@ -67,12 +67,12 @@ def _check_limit(asked: Sampling, limit: int | None) -> None:
 def _max_tokens(asked: Sampling, prompt_tokens: int, max_model_len: int) -> int:
     room = max_model_len - prompt_tokens
     if room < 1:
-        message = (
-            f"the prompt has {prompt_tokens} tokens; this model takes {max_model_len} for prompt and reply together"
-        )
+        message = f"the prompt has {prompt_tokens} tokens; {takes_together(max_model_len)}"
         raise ApiError(400, message, param=asked.prompt_param, code=TOO_LONG)
     most, param = asked.max_tokens, asked.max_tokens_param
-    if most is None or (asked.clamp and most > room):
+    if most is None:
+        return room if asked.default_max_tokens is None else min(room, asked.default_max_tokens)
+    if most > room and asked.clamp:
         return room
     if most > room:
         message = (

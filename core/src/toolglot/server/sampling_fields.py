@@ -72,11 +72,18 @@ class SamplingFields(Struct, frozen=True, kw_only=True):
             raise RequestError("`stream_options` goes with `stream: true` only", param="stream_options")
 
     def sampling(
-        self, max_tokens: int | None, *, max_tokens_param: str, prompt_param: str, logprobs: int | None
+        self,
+        max_tokens: int | None,
+        *,
+        max_tokens_param: str,
+        prompt_param: str,
+        logprobs: int | None,
+        default_max_tokens: int | None = None,
     ) -> Sampling:
         """How tokens are to be chosen; the arguments are what the two APIs spell differently."""
         return Sampling(
             max_tokens=max_tokens,
+            default_max_tokens=default_max_tokens,
             max_tokens_param=max_tokens_param,
             prompt_param=prompt_param,
             min_tokens=self.min_tokens,

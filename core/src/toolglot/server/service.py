@@ -38,7 +38,7 @@ class Service:
         """All the replies that ``ask`` wants; errors as :meth:`generation`."""
         self._check(ask)
         check_served(ask.tools, ask.tool_choice, self.config, has_parser=self.generator.has_parser)
-        return await self._begin(ask, await self.prepared(ask))
+        return await self._begin(ask, await self._prepared(ask))
 
     async def completions(self, ask: Ask, prompt: Sequence[int]) -> list[Generation]:
         """The replies that ``ask`` wants to a prompt of tokens, as plain text; errors as :meth:`generation`."""
@@ -49,10 +49,14 @@ class Service:
         """The prompt of ``ask``, whether or not a reply could be made.
 
         Raises:
-            ToolglotError: there is no prompt for it.
+            ToolglotError: there is no prompt for it, or it is too long to count.
         """
+        return await self._prepared(ask, counting=True)
+
+    async def _prepared(self, ask: Ask, *, counting: bool = False) -> Prepared:
         check_limits(ask, self.config)
-        prepared = await self.generator.prepare(self._request(ask))
+        param = ask.sampling.prompt_param
+        prepared = await self.generator.prepare(self._request(ask), param=param, counting=counting)
         return prepared if ask.allowed_tools is None else _narrowed(prepared, ask.allowed_tools)
 
     async def _begin(self, ask: Ask, prepared: Prepared) -> list[Generation]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from toolglot.server.messages.conversation import conversation
+from toolglot.server.messages.protocol import MessageParam
 
 HI = {"role": "user", "content": "Hi"}
 
@@ -111,7 +113,8 @@ class TestEarlierCalls:
             {"type": "redacted_thinking", "data": "secret"},
             text("Yes."),
         ]
-        (message,) = conversation(None, [{"role": "assistant", "content": blocks}])
+        messages = msgspec.convert([{"role": "assistant", "content": blocks}], list[MessageParam])
+        (message,) = conversation(None, messages)
         assert message == {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm", "reasoning": "Hm"}
 
     def test_the_reply_goes_back_as_it_is(self, api, tool):

@@ -52,6 +52,41 @@ def stream_async(api, **fields):
     return run(api, work)
 
 
+def raw(api, **fields):
+    response = api.sdk.messages.with_raw_response.create(**{**FIELDS, **fields})
+    assert response.headers["request-id"] == response.request_id
+    return response.parse()
+
+
+def raw_async(api, **fields):
+    async def work(client):
+        response = await client.messages.with_raw_response.create(**{**FIELDS, **fields})
+        return await response.parse()
+
+    return run(api, work)
+
+
+def body(api, **fields):
+    with api.sdk.messages.with_streaming_response.create(**{**FIELDS, **fields}) as response:
+        return response.parse()
+
+
+def body_async(api, **fields):
+    async def work(client):
+        async with client.messages.with_streaming_response.create(**{**FIELDS, **fields}) as response:
+            return await response.parse()
+
+    return run(api, work)
+
+
+def parse(api, **fields):
+    return api.sdk.messages.parse(**{**FIELDS, **fields})
+
+
+def parse_async(api, **fields):
+    return run(api, lambda client: client.messages.parse(**{**FIELDS, **fields}))
+
+
 def create_beta(api, **fields):
     return api.sdk.beta.messages.create(**{**FIELDS, **fields}, betas=["interleaved-thinking-2025-05-14"])
 
@@ -61,7 +96,21 @@ def stream_beta(api, **fields):
         return events.get_final_message()
 
 
-WAYS = [create, create_async, stream, stream_async, create_beta, stream_beta]
+def stream_beta_async(api, **fields):
+    async def work(client):
+        async with client.beta.messages.stream(**{**FIELDS, **fields}) as events:
+            return await events.get_final_message()
+
+    return run(api, work)
+
+
+def parse_beta(api, **fields):
+    return api.sdk.beta.messages.parse(**{**FIELDS, **fields})
+
+
+PARSED = [parse, parse_async, parse_beta, stream, stream_async, stream_beta, stream_beta_async]
+"""These also make objects of answers."""
+WAYS = [create, create_async, raw, raw_async, body, body_async, create_beta, *PARSED]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -127,12 +176,44 @@ def comparable(block):
     return {key: value for key, value in block.items() if key != "id" and value is not None}
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "choice", [{"type": "auto"}, {"type": "any"}, {"type": "tool", "name": "get_weather"}], ids=["auto", "any", "tool"]
+)
+def test_every_way_takes_every_choice(api, tool, way, choice, strict):
+    api.engine.say(CALL, each=5)
+    tools = [{**tool, "strict": strict}, {**tool, "name": "get_time"}]
+    message = way(api, tools=tools, tool_choice={**choice, "disable_parallel_tool_use": True})
+    assert [(block.name, block.input) for block in message.content] == [("get_weather", {"city": "Oslo"})]
+    assert "get_time" in api.engine.prompt
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_takes_none(api, tool, way):
+    api.engine.say(f"Like this: {CALL}", spelled=True)
+    message = way(api, tools=[tool], tool_choice={"type": "none"})
+    assert [block.text for block in message.content] == [f"Like this: {CALL}"]
+
+
 def test_text_can_be_read_as_it_comes(api):
     api.engine.say("<think>\nHm\n</think>\n\nHello there.")
     with api.sdk.messages.stream(**FIELDS) as events:
         assert "".join(events.text_stream) == "Hello there."
         assert events.get_final_text() == "Hello there."
         assert events.request_id.startswith("req_")
+
+
+def test_so_it_can_asynchronously(api):
+    async def work(client):
+        async with client.messages.stream(**FIELDS) as events:
+            pieces = [piece async for piece in events.text_stream]
+            return pieces, await events.get_final_text()
+
+    api.engine.say("<think>\nHm\n</think>\n\nHello there.")
+    pieces, whole = run(api, work)
+    assert len(pieces) > 1
+    assert "".join(pieces) == whole == "Hello there."
 
 
 def test_events_can_be_read_as_they_come(api, tool):
@@ -174,16 +255,14 @@ class Answer(BaseModel):
     degrees: int
 
 
-def test_answers_can_be_parsed(api):
-    api.engine.say('{"city": "Oslo", "degrees": 3}')
-    parsed = api.sdk.messages.parse(**FIELDS, output_format=Answer)
-    assert parsed.parsed_output == Answer(city="Oslo", degrees=3)
+@pytest.mark.parametrize("way", PARSED)
+def test_answers_can_be_parsed(api, tool, way):
+    api.engine.say('{"city": "Oslo", "degrees": 3}', each=3)
+    assert way(api, output_format=Answer, tools=[tool]).parsed_output == Answer(city="Oslo", degrees=3)
     assert api.engine.constraints[-1] is not None
-    with api.sdk.messages.stream(**FIELDS, output_format=Answer) as events:
-        assert events.get_final_message().parsed_output == Answer(city="Oslo", degrees=3)
 
 
-@pytest.mark.parametrize("way", [create, create_async, stream, stream_async])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_loop_of_tools_comes_to_its_end(api, tool, way):
     two = CALL + "\n" + CALL.replace("Oslo", "Bergen")
     for text in (f"<think>\nTwo.\n</think>\n\nLet me see. {two}", CALL.replace("Oslo", "Voss"), "It is 3C everywhere."):
@@ -231,7 +310,8 @@ class TestToolRunner:
         assert cities == ["Oslo", "Bergen"]
         assert "3C in Bergen" in scripted.engine.prompt
 
-    def test_it_does_so_asynchronously(self, scripted):
+    @pytest.mark.parametrize("streamed", [False, True])
+    def test_it_does_so_asynchronously(self, scripted, streamed):
         cities = []
 
         @beta_async_tool
@@ -241,7 +321,8 @@ class TestToolRunner:
             return weather_in(city)
 
         async def work(client):
-            return await client.beta.messages.tool_runner(**FIELDS, tools=[get_weather]).until_done()
+            runner = client.beta.messages.tool_runner(**FIELDS, tools=[get_weather], stream=streamed)
+            return await runner.until_done()
 
         assert run(scripted, work).content[0].text == "It is 3C in both."
         assert cities == ["Oslo", "Bergen"]

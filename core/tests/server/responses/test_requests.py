@@ -178,7 +178,7 @@ class TestTools:
             ({"name": None}, "tools[0].name"),
             ({"name": "a b"}, "tools[0].name"),
             ({"parameters": {"type": "array"}}, "tools[0].parameters.type"),
-            ({"parameters": {"$ref": "http://x/y"}}, "tools[0].parameters"),
+            ({"parameters": {"$ref": "http://x/y"}, "strict": True}, "tools[0].parameters"),
             ({"parameters": []}, "tools[0].parameters"),
             ({"parameters": {"type": "object", "properties": 7}, "strict": True}, "tools[0].parameters"),
         ],
@@ -275,7 +275,7 @@ class TestFields:
             ({"metadata": {"a": 1}}, "metadata"),
             ({"metadata": {"a": "x" * 513}}, "metadata"),
             ({"metadata": {str(n): "x" for n in range(17)}}, "metadata"),
-            ({"text": {"verbosity": "low"}}, "text.verbosity"),
+            ({"text": {"verbosity": "terse"}}, "text.verbosity"),
             ({"reasoning": {"summary": "long"}}, "reasoning.summary"),
             ({"previous_response_id": "resp_none"}, "previous_response_id"),
             ({"tools": "all"}, "tools"),
@@ -336,6 +336,7 @@ class TestFields:
             {"background": False, "conversation": None, "stop": [], "top_logprobs": 0, "n": 1},
             {"service_tier": "auto", "prompt_cache_retention": "24h", "context_management": None},
             {"include": ["file_search_call.results"], "text": {"verbosity": "medium"}, "tools": None},
+            {"text": {"verbosity": "low", "format": None}},
             {"reasoning": None, "text": None, "metadata": None, "stream": None, "store": None, "tool_choice": None},
         ],
     )
@@ -408,6 +409,14 @@ class TestTruncation:
         api.engine.say("ok")
         api.create(input=[USER, *rounds], tools=[tool], truncation="auto")
         assert api.engine.prompt.count("<tool_call>") == api.engine.prompt.count("<|im_start|>tool") > 3
+
+    def test_auto_shortens_what_is_too_long_to_be_counted_too(self, api):
+        api.engine.say("ok")
+        api.create(input=self.messages(135), truncation="auto")
+        assert 6000 - 600 < len(api.engine.prompts[-1]) < 6000
+        error = api.error(400, input=self.messages(135))
+        assert "at least" in error["message"]
+        assert (error["param"], error["code"]) == ("input", "context_length_exceeded")
 
     def test_one_message_that_is_too_long_is_refused(self, api):
         assert api.error(400, input="x" * 7000, truncation="auto")["code"] == "context_length_exceeded"

@@ -106,6 +106,10 @@ class TestOutput:
         assert usage["output_tokens_details"] == {"reasoning_tokens": 0}
         assert usage["input_tokens_details"]["cached_tokens"] == 3
 
+    def test_the_verbosity_is_echoed(self, api):
+        api.engine.say("Hi")
+        assert api.both(text={"verbosity": "low"})["text"] == {"format": {"type": "text"}, "verbosity": "low"}
+
     def test_the_request_is_echoed(self, api, tool):
         api.engine.say("Hi")
         given = {

@@ -28,7 +28,7 @@ def writer():
         safety_identifier=None,
         store=True,
         temperature=1.0,
-        text=EchoedText(TextFormat()),
+        text=EchoedText(TextFormat(), "medium"),
         tool_choice="auto",
         top_logprobs=0,
         tools=(),
@@ -60,6 +60,18 @@ def test_reasoning_is_counted_while_it_is_open():
     one.step([ContentDelta("d")], 9)
     one.closing(ENDED)
     assert one.response.usage.output_tokens_details.reasoning_tokens == 6
+
+
+def test_the_beginning_of_a_call_is_no_reasoning():
+    one = writer()
+    one.step([], 1)
+    one.step([ReasoningDelta("a")], 2)
+    for tokens in range(3, 40):  # the end of the reasoning, and of the call what comes before it is certain
+        one.step([], tokens)
+    one.step([CallStart(0, "7", "f"), ArgumentsDelta(0, "{}")], 40)
+    one.step([CallEnd(0, "ok")], 42)
+    one.closing(ENDED)
+    assert one.response.usage.output_tokens_details.reasoning_tokens == 2
 
 
 def test_an_event_costs_no_more_the_longer_the_text_is():

@@ -9,6 +9,7 @@ from contextlib import aclosing
 
 from starlette.responses import Response
 
+from toolglot.server.ask import Ask
 from toolglot.server.chat import reading
 from toolglot.server.chat.chunks import DONE, ChunkWriter, ending
 from toolglot.server.chat.completion import completion
@@ -35,8 +36,8 @@ class ChatCompletions:
         Raises:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
-        chat = await decoded(body, reading.read)
-        reply = self._reply(chat, await self._service.generations(reading.ask(chat)))
+        chat, ask = await decoded(body, _read)
+        reply = self._reply(chat, await self._service.generations(ask))
         if chat.stream:
             return await EventStream.open(_stream(reply), _broken)
         await gathered([generation.read() for generation in reply.generations])
@@ -57,6 +58,11 @@ class ChatCompletions:
             include_logprobs=bool(chat.logprobs),
             extensions=self._service.config.extensions,
         )
+
+
+def _read(body: bytes) -> tuple[ChatRequest, Ask]:
+    chat = reading.read(body)
+    return chat, reading.ask(chat)
 
 
 async def _stream(reply: Reply) -> AsyncGenerator[bytes, None]:

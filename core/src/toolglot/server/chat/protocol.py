@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from toolglot.server.chat.turns import Turn
+from toolglot.server.choice_schema import ChatToolChoice, FunctionType
 from toolglot.server.extension import Extension
 from toolglot.server.sampling_fields import SamplingFields
 
@@ -25,7 +27,7 @@ class FunctionSpec(Struct, frozen=True):
 class ToolSpec(Struct, frozen=True):
     """One of ``tools``."""
 
-    type: str = "function"
+    type: FunctionType = "function"
     function: FunctionSpec | None = None
 
 
@@ -62,9 +64,9 @@ class ChatRequest(SamplingFields, frozen=True, kw_only=True):
     """The body of ``POST /v1/chat/completions``."""
 
     model: str
-    messages: list[dict[str, Any]]
+    messages: list[Turn]
     tools: list[ToolSpec] | None = None
-    tool_choice: Any = None
+    tool_choice: ChatToolChoice = None
     parallel_tool_calls: bool | None = None
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     logprobs: bool | None = None

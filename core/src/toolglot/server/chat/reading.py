@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import Struct
 
 from toolglot.errors import RequestError
-from toolglot.prompts import read_messages
 from toolglot.requests import Tool, ToolChoice, tool_choice
 from toolglot.server.ask import Ask, Sampling
 from toolglot.server.chat.protocol import (
@@ -19,6 +18,7 @@ from toolglot.server.chat.protocol import (
     ResponseFormatSpec,
     ToolSpec,
 )
+from toolglot.server.chat.turns import conversation, convert_with_turns
 from toolglot.server.decoding import convert, decode_object, refuse_unserved
 from toolglot.server.effort import effort_kwargs
 from toolglot.server.response_format import ANY_OBJECT, ResponseFormat
@@ -32,7 +32,7 @@ def read(body: bytes) -> ChatRequest:
         RequestError: it is none, or asks for what is not served.
     """
     value = decode_object(body)
-    chat = convert(value, ChatRequest)
+    chat = convert_with_turns(value, ChatRequest)
     refuse_unserved(value, HARMLESS_ONLY)
     chat.check()
     if chat.top_logprobs and not chat.logprobs:
@@ -50,7 +50,7 @@ def ask(chat: ChatRequest) -> Ask:
     return Ask(
         model=chat.model,
         n=chat.n or 1,
-        messages=read_messages(chat.messages),
+        messages=conversation(chat.messages),
         tools=tools,
         tool_choice=read_choice(chat.tool_choice, tools),
         allowed_tools=read_allowed(chat.tool_choice, tools),

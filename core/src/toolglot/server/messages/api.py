@@ -11,6 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from toolglot.server import record
+from toolglot.server.ask import Ask
 from toolglot.server.decoding import decoded
 from toolglot.server.encoding import encode_json
 from toolglot.server.generation import Generation
@@ -35,8 +36,8 @@ class Messages:
         Raises:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
-        request = await decoded(body, reading.read)
-        generation = await self._service.generation(reading.ask(request))
+        request, ask = await decoded(body, _read)
+        generation = await self._service.generation(ask)
         reply = self._reply(request, fills_window=generation.max_tokens < request.max_tokens)
         if request.stream:
             current = record.current()
@@ -50,9 +51,9 @@ class Messages:
         Raises:
             ToolglotError: the request cannot be served.
         """
-        request = await decoded(body, reading.read_count)
-        self._service.models.check(request.model)
-        prepared = await self._service.prepared(reading.prompt_ask(request))
+        ask = await decoded(body, _read_count)
+        self._service.models.check(ask.model)
+        prepared = await self._service.prepared(ask)
         return _json(TokensCount(len(prepared.prompt)))
 
     def _reply(self, request: MessagesRequest, *, fills_window: bool) -> Reply:
@@ -63,6 +64,15 @@ class Messages:
             extensions=self._service.config.extensions,
             fills_window=fills_window,
         )
+
+
+def _read(body: bytes) -> tuple[MessagesRequest, Ask]:
+    request = reading.read(body)
+    return request, reading.ask(request)
+
+
+def _read_count(body: bytes) -> Ask:
+    return reading.prompt_ask(reading.read_count(body))
 
 
 async def _stream(reply: Reply, generation: Generation) -> AsyncGenerator[bytes, None]:

@@ -5,42 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
-from msgspec.structs import replace
-
-from toolglot.errors import RequestError
 from toolglot.prompts import read_messages
-from toolglot.server.decoding import convert
 from toolglot.server.encoding import encode_json
 from toolglot.server.messages.protocol import (
     BlockParam,
     MessageParam,
-    RedactedThinkingParam,
+    OnlyTextParam,
     TextParam,
     ThinkingParam,
     ToolResultParam,
     ToolUseParam,
 )
 
-T = TypeVar("T")
-
-_BLOCKS: Mapping[str, Mapping[str, type[BlockParam]]] = {
-    "system": {"text": TextParam},
-    "user": {"text": TextParam, "tool_result": ToolResultParam},
-    "assistant": {
-        "text": TextParam,
-        "thinking": ThinkingParam,
-        "redacted_thinking": RedactedThinkingParam,
-        "tool_use": ToolUseParam,
-    },
-}
-"""What each role's messages may hold."""
-_RESULT = {"text": TextParam}
-
 
 def conversation(
-    system: str | Sequence[Mapping[str, Any]] | None, messages: Sequence[Mapping[str, Any]]
+    system: str | Sequence[OnlyTextParam] | None, messages: Sequence[MessageParam]
 ) -> tuple[dict[str, Any], ...]:
     """The conversation as :func:`~toolglot.prompts.read_messages` returns it.
 
@@ -48,11 +29,11 @@ def conversation(
     messages, in their order.
 
     Raises:
-        RequestError: a message or block is not as it must be; ``param`` is the path to it.
+        RequestError: there are no messages.
     """
-    turns = [_turn(message, f"messages[{number}]") for number, message in enumerate(messages)]
+    turns = [(str(message.__struct_config__.tag), _blocks(message.content)) for message in messages]
     if system:
-        turns.insert(0, ("system", _blocks(system, _BLOCKS["system"], "system")))
+        turns.insert(0, ("system", _blocks(system)))
     return read_messages(
         [
             message
@@ -62,40 +43,8 @@ def conversation(
     )
 
 
-def convert_at(value: Any, kind: type[T], at: str) -> T:
-    """``value``, which is at this field of the request, as a ``kind``.
-
-    Raises:
-        RequestError: it is none; ``param`` is the path to the fault.
-    """
-    try:
-        return convert(value, kind)
-    except RequestError as error:
-        raise RequestError(f"{at}: {error}", param=f"{at}.{error.param}" if error.param else at) from error
-
-
-def _turn(value: Mapping[str, Any], at: str) -> tuple[str, list[BlockParam]]:
-    message = convert_at(value, MessageParam, at)
-    return message.role, _blocks(message.content, _BLOCKS[message.role], f"{at}.content")
-
-
-def _blocks(
-    content: str | Sequence[Mapping[str, Any]], kinds: Mapping[str, type[BlockParam]], at: str
-) -> list[BlockParam]:
-    if isinstance(content, str):
-        return [TextParam(content)]
-    return [_block(value, kinds, f"{at}[{number}]") for number, value in enumerate(content)]
-
-
-def _block(value: Mapping[str, Any], kinds: Mapping[str, type[BlockParam]], at: str) -> BlockParam:
-    name = value.get("type")
-    if not isinstance(name, str) or name not in kinds:
-        message = f"a block of type {name!r} cannot be served at `{at}`; use {' or '.join(kinds)}"
-        raise RequestError(message, param=f"{at}.type")
-    block = convert_at(value, kinds[name], at)
-    if isinstance(block, ToolResultParam):
-        return replace(block, content=_text(_blocks(block.content or (), _RESULT, f"{at}.content")))
-    return block
+def _blocks(content: str | Sequence[BlockParam] | None) -> Sequence[BlockParam]:
+    return [TextParam(content)] if isinstance(content, str) else content or ()
 
 
 def _system(blocks: Sequence[BlockParam]) -> list[dict[str, Any]]:
@@ -113,7 +62,7 @@ def _user(blocks: Sequence[BlockParam]) -> list[dict[str, Any]]:
 
 
 def _result(block: ToolResultParam) -> dict[str, Any]:
-    text = str(block.content)
+    text = _text(_blocks(block.content))
     if block.is_error and not text.lower().startswith("error"):
         text = f"Error: {text}" if text else "Error"
     return {"role": "tool", "tool_call_id": block.tool_use_id, "content": text}
@@ -146,7 +95,7 @@ def _arguments(value: Any) -> Any:
 
 
 def _text(blocks: Iterable[BlockParam]) -> str:
-    return "\n".join(block.text for block in blocks if isinstance(block, TextParam))
+    return "\n".join(block.text for block in blocks if isinstance(block, TextParam | OnlyTextParam))
 
 
 _WRITERS: Mapping[str, Callable[[Sequence[BlockParam]], list[dict[str, Any]]]] = {

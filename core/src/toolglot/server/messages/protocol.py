@@ -17,6 +17,13 @@ class TextParam(Struct, frozen=True, tag="text"):
     text: str
 
 
+class OnlyTextParam(Struct, frozen=True):
+    """Text, where there is nothing else. ``type`` is no tag: where a struct stands alone, one may be left out."""
+
+    type: Literal["text"]
+    text: str
+
+
 class ThinkingParam(Struct, frozen=True, tag="thinking"):
     """Reasoning of an earlier reply."""
 
@@ -41,38 +48,72 @@ class ToolResultParam(Struct, frozen=True, tag="tool_result"):
     """What a call came to."""
 
     tool_use_id: str
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[OnlyTextParam] | None = None
     is_error: bool | None = None
 
 
-BlockParam: TypeAlias = TextParam | ThinkingParam | RedactedThinkingParam | ToolUseParam | ToolResultParam
+UserBlock: TypeAlias = TextParam | ToolResultParam
+AssistantBlock: TypeAlias = TextParam | ThinkingParam | RedactedThinkingParam | ToolUseParam
+BlockParam: TypeAlias = UserBlock | AssistantBlock | OnlyTextParam
 """A content block of a request."""
 
 
-class MessageParam(Struct, frozen=True):
-    """One of ``messages``."""
+class UserParam(Struct, frozen=True, tag_field="role", tag="user"):
+    """One of ``messages``: the user's text, and what calls came to."""
 
-    role: Literal["user", "assistant", "system"]
-    content: str | list[dict[str, Any]]
+    content: str | list[UserBlock]
+
+
+class AssistantParam(Struct, frozen=True, tag_field="role", tag="assistant"):
+    """One of ``messages``: an earlier reply."""
+
+    content: str | list[AssistantBlock]
+
+
+class SystemParam(Struct, frozen=True, tag_field="role", tag="system"):
+    """One of ``messages``: instructions within the conversation."""
+
+    content: str | list[OnlyTextParam]
+
+
+MessageParam: TypeAlias = UserParam | AssistantParam | SystemParam
 
 
 class ToolParam(Struct, frozen=True):
-    """One of ``tools``."""
+    """One of ``tools``. There are none here that the server itself runs."""
 
     name: str
     input_schema: dict[str, Any]
+    type: Literal["custom"] | None = None
     description: str | None = None
     strict: bool | None = None
     input_examples: list[dict[str, Any]] | None = None
     allowed_callers: list[str] | None = None
 
 
-class ToolChoiceParam(Struct, frozen=True):
-    """``tool_choice``."""
-
-    type: Literal["auto", "any", "tool", "none"]
-    name: str | None = None
+class _ToolChoice(Struct, frozen=True, kw_only=True):
     disable_parallel_tool_use: bool | None = None
+
+
+class ChooseAuto(_ToolChoice, frozen=True, tag="auto"):
+    """The model may call."""
+
+
+class ChooseAny(_ToolChoice, frozen=True, tag="any"):
+    """The model calls some tool."""
+
+
+class ChooseTool(_ToolChoice, frozen=True, tag="tool"):
+    """The model calls this tool."""
+
+    name: str
+
+
+class ChooseNone(_ToolChoice, frozen=True, tag="none"):
+    """The model does not call."""
+
+
+ToolChoiceParam: TypeAlias = ChooseAuto | ChooseAny | ChooseTool | ChooseNone
 
 
 class ThinkingConfig(Struct, frozen=True):
@@ -101,9 +142,9 @@ class CountTokensRequest(Struct, frozen=True, kw_only=True):
     """The body of ``POST /v1/messages/count_tokens``. ``null`` means the same as leaving a field out."""
 
     model: str
-    messages: list[dict[str, Any]]
-    system: str | list[dict[str, Any]] | None = None
-    tools: list[dict[str, Any]] | None = None
+    messages: list[MessageParam]
+    system: str | list[OnlyTextParam] | None = None
+    tools: list[ToolParam] | None = None
     tool_choice: ToolChoiceParam | None = None
     thinking: ThinkingConfig | None = None
     output_config: OutputConfig | None = None

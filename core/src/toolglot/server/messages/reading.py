@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -13,8 +13,12 @@ from toolglot.server.ask import Ask, Sampling
 from toolglot.server.decoding import convert, decode_object, refuse_unserved
 from toolglot.server.effort import effort_kwargs
 from toolglot.server.errors import ApiError
-from toolglot.server.messages.conversation import conversation, convert_at
+from toolglot.server.messages.conversation import conversation
+from toolglot.server.messages.kinds import refuse_unserved_kinds
 from toolglot.server.messages.protocol import (
+    ChooseAny,
+    ChooseNone,
+    ChooseTool,
     CountTokensRequest,
     MessagesRequest,
     OutputFormat,
@@ -24,6 +28,8 @@ from toolglot.server.messages.protocol import (
 )
 from toolglot.server.response_format import ResponseFormat
 from toolglot.server.tools import checked_choice, checked_tools, function_tool
+
+R = TypeVar("R", bound=CountTokensRequest)
 
 _HARMLESS_ONLY: Mapping[str, tuple[Any, ...]] = {"compaction": (), "container": (), "mcp_servers": ([],)}
 """Fields that would change the reply and are not served, each with the values (besides null) that change nothing."""
@@ -40,7 +46,7 @@ def read(body: bytes) -> MessagesRequest:
         ApiError: it asks for a conversation that the server keeps.
     """
     value = decode_object(body)
-    request = convert(value, MessagesRequest)
+    request = _typed(value, MessagesRequest)
     refuse_unserved(value, _HARMLESS_ONLY)
     if value.get("thread") is not None:
         message = "`thread` is not supported; leave it out and send the whole conversation"
@@ -54,7 +60,7 @@ def read_count(body: bytes) -> CountTokensRequest:
     Raises:
         RequestError: it is none.
     """
-    return convert(decode_object(body), CountTokensRequest)
+    return _typed(decode_object(body), CountTokensRequest)
 
 
 def ask(request: MessagesRequest) -> Ask:
@@ -93,35 +99,36 @@ def prompt_ask(request: CountTokensRequest) -> Ask:
     )
 
 
-def _tools(values: list[dict[str, Any]]) -> tuple[Tool, ...]:
-    tools = [_tool(value, f"tools[{number}]") for number, value in enumerate(values)]
+def _typed(value: Mapping[str, Any], kind: type[R]) -> R:
+    try:
+        return convert(value, kind)
+    except RequestError:
+        refuse_unserved_kinds(value)  # says more, where that is the fault
+        raise
+
+
+def _tools(params: Sequence[ToolParam]) -> tuple[Tool, ...]:
+    tools = [_tool(param, f"tools[{number}]") for number, param in enumerate(params)]
     return checked_tools(tools, "tools[{}].name") if tools else ()
 
 
-def _tool(value: Mapping[str, Any], at: str) -> Tool:
-    kind = value.get("type")
-    if kind not in (None, "custom"):
-        message = f"the tool {kind!r} cannot be served; tools have a `name` and an `input_schema` of their own here"
-        raise RequestError(message, param=f"{at}.type")
-    spec = convert_at(value, ToolParam, at)
-    if "direct" not in (spec.allowed_callers or ["direct"]):
+def _tool(param: ToolParam, at: str) -> Tool:
+    if "direct" not in (param.allowed_callers or ["direct"]):
         raise RequestError("a tool that the model may not call itself cannot be served", param=f"{at}.allowed_callers")
-    examples = {"examples": spec.input_examples} if spec.input_examples else {}
-    tool = Tool(spec.name, spec.description, {**spec.input_schema, **examples}, spec.strict)
+    examples = {"examples": param.input_examples} if param.input_examples else {}
+    tool = Tool(param.name, param.description, {**param.input_schema, **examples}, param.strict)
     return function_tool(tool, name_at=f"{at}.name", schema_at=f"{at}.input_schema")
 
 
 def _choice(choice: ToolChoiceParam | None) -> ToolChoice:
     match choice:
-        case None | ToolChoiceParam(type="auto"):
-            return "auto"
-        case ToolChoiceParam(type="none"):
+        case ChooseNone():
             return "none"
-        case ToolChoiceParam(type="any"):
+        case ChooseAny():
             return "required"
-        case ToolChoiceParam(name=str(name)):
+        case ChooseTool(name=name):
             return Named(name)
-    raise RequestError("a `tool_choice` of type tool needs the `name` of one", param="tool_choice.name")
+    return "auto"
 
 
 def _response_format(request: MessagesRequest) -> ResponseFormat | None:

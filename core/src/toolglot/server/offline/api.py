@@ -20,6 +20,7 @@ from toolglot.server.encoding import encode_json
 from toolglot.server.offline.protocol import ParseAnswer, ParseRequest, Step
 from toolglot.server.plain import PlainText
 from toolglot.server.service import Service
+from toolglot.server.text.tokens import check_tokens
 from toolglot.tokens import Piece
 
 S = TypeVar("S", str, Sequence[int])
@@ -82,7 +83,9 @@ class OfflineParse:
             raise RequestError("give one of `text` and `token_ids`", param="text")
         if asked.token_ids is None:
             return [Piece(text) for text in _cut(asked.text or "", asked.chunks)]
-        detokenizer = self._service.generator.detokenizer(request)
+        generator = self._service.generator
+        check_tokens(asked.token_ids, generator.info.vocab_size, "token_ids")
+        detokenizer = generator.detokenizer(request)
         return [*map(detokenizer.feed, _cut(asked.token_ids, asked.chunks)), detokenizer.finish()]
 
 

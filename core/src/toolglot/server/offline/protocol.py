@@ -17,7 +17,7 @@ class ParseRequest(Struct, frozen=True, kw_only=True):
 
     text: str | None = None
     """The raw output, without the token that ended it. Give this or ``token_ids``."""
-    token_ids: list[int] | None = None
+    token_ids: list[Annotated[int, Meta(ge=0)]] | None = None
     """The same as tokens of the served model."""
     tools: list[ToolSpec] | None = None
     """The tools that were offered; left out, every name that the output calls counts as one."""

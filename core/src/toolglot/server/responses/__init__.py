@@ -24,8 +24,7 @@ def responses_routes(service: Service) -> list[Route]:
     return [
         Route("/v1/responses", answer, methods=["POST"]),
         Route("/v1/responses/input_tokens", count, methods=["POST"]),
-        Route("/v1/responses/{id}", stored.show, methods=["GET"]),
-        Route("/v1/responses/{id}", stored.delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}", stored.one, methods=["GET", "DELETE"]),
         Route("/v1/responses/{id}/cancel", stored.cancel, methods=["POST"]),
         Route("/v1/responses/{id}/input_items", stored.input_items, methods=["GET"]),
     ]

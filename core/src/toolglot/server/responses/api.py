@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from toolglot.errors import ToolglotError
 from toolglot.server.ask import Ask
 from toolglot.server.chat.logprobs import logprobs
 from toolglot.server.chat.protocol import TokenLogprob
-from toolglot.server.decoding import decoded
+from toolglot.server.decoding import decoded, off_loop
 from toolglot.server.encoding import encode_json
 from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.generation import Generation
@@ -27,7 +28,6 @@ from toolglot.server.responses.protocol import (
     ENCRYPTED_REASONING,
     LOGPROBS,
     EchoedReasoning,
-    EchoedText,
     EchoedTool,
     FunctionTool,
     InputTokens,
@@ -39,6 +39,8 @@ from toolglot.server.responses.store import ResponseStore, StoredItem, StoredRes
 from toolglot.server.responses.writing import ResponseWriter, Shown, no_logprobs
 from toolglot.server.service import Service
 from toolglot.server.sse import EventStream
+
+R = TypeVar("R", bound=InputTokensRequest)
 
 
 class Conversation(Struct, frozen=True):
@@ -66,9 +68,9 @@ class Responses:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
         request = await decoded(body, reading.read)
-        conversation = self._conversation(request)
+        conversation, ask = await self._asked(request, len(body), reading.ask)
         try:
-            generation = await self._generation(request, conversation.items)
+            generation = await self._generation(request, ask)
         except ToolglotError as error:
             raise in_own_words(error) from error
         writer = ResponseWriter(self._response(request, generation), self._shown(request, generation))
@@ -89,9 +91,9 @@ class Responses:
         request = await decoded(body, reading.read_count)
         if request.model is not None:
             self._service.models.check(request.model)
-        conversation = self._conversation(request)
+        _, ask = await self._asked(request, len(body), reading.prompt_ask)
         try:
-            prepared = await self._service.prepared(reading.prompt_ask(request, conversation.items))
+            prepared = await self._service.prepared(ask)
         except ToolglotError as error:
             raise in_own_words(error) from error
         return HttpResponse(encode_json(InputTokens(len(prepared.prompt))), media_type="application/json")
@@ -106,8 +108,20 @@ class Responses:
         self._keep(writer.response, conversation)  # first: a client may come back as soon as it has the last event
         yield last
 
-    def _conversation(self, request: InputTokensRequest) -> Conversation:
+    async def _asked(self, request: R, size: int, ask: Callable[[R, Sequence[Item]], Ask]) -> tuple[Conversation, Ask]:
+        """The conversation and what ``ask`` makes of it; ``size`` is that of the request's body."""
         stored = self._earlier(request.previous_response_id)
+
+        def read() -> tuple[Conversation, Ask]:
+            conversation = self._conversation(request, stored)
+            try:
+                return conversation, ask(request, conversation.items)
+            except ToolglotError as error:
+                raise in_own_words(error) from error
+
+        return await off_loop(size + sum(item.size for item in stored), read)
+
+    def _conversation(self, request: InputTokensRequest, stored: tuple[StoredItem, ...]) -> Conversation:
         earlier = [decode(item.body) for item in stored]
         new = read_items(request.input or [], self._store.item)
         reading.check_results(new, earlier)
@@ -122,8 +136,7 @@ class Responses:
             raise ApiError(400, message, param="previous_response_id", code="previous_response_not_found")
         return previous.items
 
-    async def _generation(self, request: ResponsesRequest, items: Sequence[Item]) -> Generation:
-        ask = reading.ask(request, items)
+    async def _generation(self, request: ResponsesRequest, ask: Ask) -> Generation:
         try:
             return await self._service.generation(ask)
         except ApiError as error:
@@ -165,7 +178,7 @@ class Responses:
             safety_identifier=request.safety_identifier,
             store=request.store is not False and self._store.enabled,
             temperature=1.0 if request.temperature is None else request.temperature,
-            text=EchoedText(reading.text_format(request)),
+            text=reading.echoed_text(request),
             tool_choice="auto" if request.tool_choice is None else request.tool_choice,
             top_logprobs=request.top_logprobs or 0,
             tools=tuple(_echoed(tool, generation) for tool in request.tools or ()),

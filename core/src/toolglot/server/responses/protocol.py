@@ -8,19 +8,21 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from toolglot.server.chat.protocol import TokenLogprob
+from toolglot.server.choice_schema import FunctionType, ResponsesToolChoice
 from toolglot.server.extension import Extension
 
 Metadata: TypeAlias = Annotated[
     dict[Annotated[str, Meta(max_length=64)], Annotated[str, Meta(max_length=512)]], Meta(max_length=16)
 ]
 Summary: TypeAlias = Literal["auto", "concise", "detailed"]
+Verbosity: TypeAlias = Literal["low", "medium", "high"]
 Truncation: TypeAlias = Literal["auto", "disabled"]
 
 
 class FunctionTool(Struct, frozen=True):
     """One of ``tools``. Without ``strict`` it is as strict as it can be."""
 
-    type: str = "function"
+    type: FunctionType = "function"
     name: str | None = None
     description: str | None = None
     parameters: dict[str, Any] | None = None
@@ -38,10 +40,10 @@ class TextFormat(Struct, frozen=True):
 
 
 class TextConfig(Struct, frozen=True):
-    """``text``."""
+    """``text``. ``verbosity`` changes nothing."""
 
     format: TextFormat | None = None
-    verbosity: Literal["medium"] | None = None
+    verbosity: Verbosity | None = None
 
 
 class ReasoningConfig(Struct, frozen=True):
@@ -61,7 +63,7 @@ class StreamOptions(Struct, frozen=True):
 class AllowedTool(Struct, frozen=True):
     """A tool of :class:`AllowedTools`."""
 
-    type: str = "function"
+    type: FunctionType = "function"
     name: str | None = None
 
 
@@ -81,7 +83,7 @@ class InputTokensRequest(Struct, frozen=True, kw_only=True):
     instructions: str | None = None
     previous_response_id: str | None = None
     tools: list[FunctionTool] | None = None
-    tool_choice: Any = None
+    tool_choice: ResponsesToolChoice = None
     parallel_tool_calls: bool | None = None
     text: TextConfig | None = None
     reasoning: ReasoningConfig | None = None
@@ -165,7 +167,7 @@ class InputTokensDetails(Struct, frozen=True):
 
 
 class OutputTokensDetails(Struct, frozen=True):
-    """``reasoning_tokens`` are those that came while reasoning was open, its markers included."""
+    """``reasoning_tokens`` has the markers of reasoning too, but for the closing one before a call."""
 
     reasoning_tokens: int
 
@@ -243,10 +245,10 @@ class ResponseError(Struct, frozen=True):
 
 
 class EchoedText(Struct, frozen=True):
-    """``text`` as the reply was held to it."""
+    """``text``: the format that the reply was held to, and the verbosity that was asked for."""
 
     format: TextFormat
-    verbosity: Literal["medium"] = "medium"
+    verbosity: Verbosity
 
 
 class EchoedTool(Struct, frozen=True):

@@ -23,6 +23,7 @@ from toolglot.server.responses.protocol import (
     LOGPROBS,
     AllowedTool,
     AllowedTools,
+    EchoedText,
     FunctionTool,
     InputTokensRequest,
     ResponsesRequest,
@@ -122,6 +123,11 @@ def read_allowed(value: Any, tools: Sequence[Tool]) -> tuple[str, ...] | None:
 def text_format(request: InputTokensRequest) -> TextFormat:
     """``text.format``, or what it is by default."""
     return (request.text and request.text.format) or TextFormat()
+
+
+def echoed_text(request: InputTokensRequest) -> EchoedText:
+    """``text`` with its defaults."""
+    return EchoedText(text_format(request), (request.text and request.text.verbosity) or "medium")
 
 
 def read_format(spec: TextFormat) -> ResponseFormat | None:

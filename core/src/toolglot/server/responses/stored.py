@@ -21,17 +21,15 @@ class StoredResponses:
     def __init__(self, store: ResponseStore) -> None:
         self._store = store
 
-    async def show(self, request: HttpRequest) -> HttpResponse:
-        """``GET``: the response."""
+    async def one(self, request: HttpRequest) -> HttpResponse:
+        """``GET``: the response. ``DELETE``: forget it."""
+        response = self._found(request)
+        if request.method == "DELETE":
+            self._store.remove(response.id)
+            return _json(encode_json(Deleted(response.id)))
         if request.query_params.get("stream", "false") != "false":
             raise ApiError(400, "a response that has ended cannot be streamed; leave `stream` out", param="stream")
-        return _json(self._found(request).body)
-
-    async def delete(self, request: HttpRequest) -> HttpResponse:
-        """``DELETE``: forget it."""
-        response = self._found(request)
-        self._store.remove(response.id)
-        return _json(encode_json(Deleted(response.id)))
+        return _json(response.body)
 
     async def cancel(self, request: HttpRequest) -> HttpResponse:
         """``POST …/cancel``: there are no responses in the background, which alone could be cancelled."""

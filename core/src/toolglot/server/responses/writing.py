@@ -67,16 +67,24 @@ class ResponseWriter:
     def step(self, events: Iterable[Event], tokens: int) -> list[StreamEvent]:
         """What the events of one step add; ``tokens`` is how many tokens the reply has by now."""
         reasoned = isinstance(self._draft, ReasoningDraft)
+        reasons: bool | None = None  # nothing is said
         for event in events:
             self._add(event)
-        if reasoned or isinstance(self._draft, ReasoningDraft):
+            reasons = reasons or isinstance(event, ReasoningDelta)
+        if reasons is not None:
+            self._count(tokens, reasons or (reasoned and isinstance(self._draft, MessageDraft)))
+        return self._numbered()
+
+    def _count(self, tokens: int, reasoning: bool) -> None:
+        """Count the tokens since what was last said. Those before a call are not told apart: most are of the call."""
+        if reasoning:
             self._reasoning_tokens += tokens - self._tokens
         self._tokens = tokens
-        return self._numbered()
 
     def closing(self, generation: Generation) -> list[StreamEvent]:
         """The end of the last item and of the response, when the generation has ended."""
         cut = generation.finish == "length"
+        self._count(generation.completion_tokens, isinstance(self._draft, ReasoningDraft))
         self._end("incomplete" if cut else "completed")
         if not cut and not any(isinstance(item, OutputMessage | OutputCall) for item in self._items):
             self._message()  # an answer without text is an answer still

@@ -36,30 +36,27 @@ class Completions:
         Raises:
             ToolglotError: the request cannot be served, or generation failed before the first byte.
         """
-        request = await decoded(body, reading.read)
-        reply = self._reply(request, await self._generations(request))
+        request, prompts = await decoded(body, _read)
+        reply = self._reply(request, await self._generations(request, prompts))
         if request.stream:
             return await EventStream.open(_stream(reply), _broken)
         await gathered([generation.read() for generation in reply.generations])
         return Response(encode_json(completion(reply)), media_type="application/json")
 
-    async def _generations(self, request: CompletionRequest) -> list[Generation]:
+    async def _generations(self, request: CompletionRequest, prompts: Sequence[reading.Prompt]) -> list[Generation]:
         self._service.models.check(request.model)
-        prompts, n, most = reading.prompts(request), request.n or 1, self._service.config.max_choices
+        n, most = request.n or 1, self._service.config.max_choices
         if len(prompts) * n > most:
             message = f"{len(prompts)} prompts with {n} replies each are too many; this server makes {most} at most"
             raise RequestError(message, param="prompt" if len(prompts) > 1 else "n")
         return [generation for prompt in prompts for generation in await self._of(prompt, request)]
 
     async def _of(self, prompt: reading.Prompt, request: CompletionRequest) -> list[Generation]:
-        tokens = await self._tokens(prompt, request)
-        room = self._service.generator.info.max_model_len - len(tokens)
-        return await self._service.completions(reading.ask(request, room), tokens)
+        return await self._service.completions(reading.ask(request), await self._tokens(prompt, request))
 
     async def _tokens(self, prompt: reading.Prompt, request: CompletionRequest) -> Sequence[int]:
         generator = self._service.generator
         if isinstance(prompt, str):
-            generator.check_length(prompt, "prompt")
             return await generator.encode(prompt, add_special_tokens=request.add_special_tokens is not False)
         check_tokens(prompt, generator.info.vocab_size, "prompt")
         return prompt
@@ -78,6 +75,11 @@ class Completions:
             include_token_ids=bool(request.return_token_ids),
             include_logprobs=request.logprobs is not None,
         )
+
+
+def _read(body: bytes) -> tuple[CompletionRequest, list[reading.Prompt]]:
+    request = reading.read(body)
+    return request, reading.prompts(request)
 
 
 async def _stream(reply: Reply) -> AsyncGenerator[bytes, None]:

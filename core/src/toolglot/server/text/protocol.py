@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolglot.server.chat.protocol import ToolSpec, Usage
+from toolglot.server.chat.turns import Turn
 from toolglot.server.sampling_fields import SamplingFields, TokenId
 
 FinishReason: TypeAlias = Literal["stop", "length"]
@@ -79,7 +80,7 @@ class TokenizeRequest(Struct, frozen=True, kw_only=True):
 
     model: str | None = None
     prompt: str | None = None
-    messages: list[dict[str, Any]] | None = None
+    messages: list[Turn] | None = None
     tools: list[ToolSpec] | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     add_special_tokens: bool | None = None

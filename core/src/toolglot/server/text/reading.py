@@ -28,9 +28,8 @@ def read(body: bytes) -> CompletionRequest:
     return request
 
 
-def ask(request: CompletionRequest, room: int) -> Ask:
-    """What the request asks for, for one of its prompts, beside which the model has room for so many tokens."""
-    most = max(1, min(_DEFAULT_MAX_TOKENS, room)) if request.max_tokens is None else request.max_tokens
+def ask(request: CompletionRequest) -> Ask:
+    """What the request asks for, for each of its prompts."""
     return Ask(
         model=request.model,
         n=request.n or 1,
@@ -38,7 +37,11 @@ def ask(request: CompletionRequest, room: int) -> Ask:
         stops=request.stops,
         include_stop=bool(request.include_stop_str_in_output),
         sampling=request.sampling(
-            most, max_tokens_param="max_tokens", prompt_param="prompt", logprobs=request.logprobs
+            request.max_tokens,
+            default_max_tokens=_DEFAULT_MAX_TOKENS,
+            max_tokens_param="max_tokens",
+            prompt_param="prompt",
+            logprobs=request.logprobs,
         ),
         skip_special_tokens=request.skip_special_tokens is not False,
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from toolglot.errors import RequestError
-from toolglot.prompts import read_messages
 from toolglot.server.ask import Ask
 from toolglot.server.chat.logprobs import shown, token_bytes
 from toolglot.server.chat.reading import read_tools
-from toolglot.server.decoding import convert, decode_object, decoded, refuse_unserved
+from toolglot.server.chat.turns import conversation, convert_with_turns
+from toolglot.server.decoding import convert, decode_object, decoded, off_loop, refuse_unserved
 from toolglot.server.encoding import encode_json
 from toolglot.server.service import Service
 from toolglot.server.text.protocol import (
@@ -36,12 +37,10 @@ class Tokens:
         Raises:
             ToolglotError: the request cannot be served.
         """
-        request = await decoded(body, _read_tokenize)
+        request, ask = await decoded(body, _read_tokenize)
         self._check_model(request.model)
-        tokens = await self._tokens(request)
-        texts = self._service.generator.token_texts
-        strs = tuple(shown(token_bytes(token, texts)) for token in tokens) if request.return_token_strs else None
-        return _json(TokenizeAnswer(len(tokens), self._service.generator.info.max_model_len, tuple(tokens), strs))
+        tokens = tuple(await self._tokens(request, ask))
+        return await off_loop(len(tokens), partial(self._answer, request, tokens))
 
     async def detokenize(self, body: bytes) -> Response:
         """The text of tokens; errors as :meth:`tokenize`."""
@@ -51,12 +50,18 @@ class Tokens:
         check_tokens(request.tokens, generator.info.vocab_size, "tokens")
         return _json(DetokenizeAnswer(await generator.decode(request.tokens)))
 
-    async def _tokens(self, request: TokenizeRequest) -> Sequence[int]:
-        if request.prompt is None:
-            return (await self._service.prepared(_ask(request))).prompt
-        generator = self._service.generator
-        generator.check_length(request.prompt, "prompt")
-        return await generator.encode(request.prompt, add_special_tokens=request.add_special_tokens is not False)
+    async def _tokens(self, request: TokenizeRequest, ask: Ask | None) -> Sequence[int]:
+        if ask is not None:
+            return (await self._service.prepared(ask)).prompt
+        with_special = request.add_special_tokens is not False
+        return await self._service.generator.encode(
+            request.prompt or "", add_special_tokens=with_special, counting=True
+        )
+
+    def _answer(self, request: TokenizeRequest, tokens: tuple[int, ...]) -> Response:
+        texts = self._service.generator.token_texts
+        strs = tuple(shown(token_bytes(token, texts)) for token in tokens) if request.return_token_strs else None
+        return _json(TokenizeAnswer(len(tokens), self._service.generator.info.max_model_len, tokens, strs))
 
     def _check_model(self, name: str | None) -> None:
         if name is not None:
@@ -74,13 +79,14 @@ def check_tokens(tokens: Sequence[int], vocab_size: int, param: str) -> None:
         raise RequestError(message, param=param)
 
 
-def _read_tokenize(body: bytes) -> TokenizeRequest:
+def _read_tokenize(body: bytes) -> tuple[TokenizeRequest, Ask | None]:
+    """The request, with what it asks for where it is a conversation."""
     value = decode_object(body)
-    request = convert(value, TokenizeRequest)
+    request = convert_with_turns(value, TokenizeRequest)
     refuse_unserved(value, TOKENIZE_HARMLESS_ONLY)
     if (request.prompt is None) == (request.messages is None):
         raise RequestError("send either `prompt` or `messages`", param="prompt")
-    return request
+    return request, None if request.messages is None else _ask(request)
 
 
 def _read_detokenize(body: bytes) -> DetokenizeRequest:
@@ -90,7 +96,7 @@ def _read_detokenize(body: bytes) -> DetokenizeRequest:
 def _ask(request: TokenizeRequest) -> Ask:
     return Ask(
         model=request.model or "",
-        messages=read_messages(request.messages or []),
+        messages=conversation(request.messages or []),
         tools=read_tools(request.tools),
         chat_template_kwargs=request.chat_template_kwargs or {},
     )
