@@ -82,7 +82,13 @@ async def serve() -> AsyncIterator[Callable[..., Awaitable[LocalEngine]]]:
     engines: list[LocalEngine] = []
 
     async def start(path: Path, *, eos: int | None = None, **settings: Any) -> LocalEngine:
-        engine = LocalEngine(path, name="tiny", tokenizer=SimpleNamespace(eos_token_id=eos), threads=1, **settings)
+        engine = LocalEngine(
+            path,
+            name="tiny",
+            tokenizer=SimpleNamespace(eos_token_id=eos),
+            threads=1,
+            **{"dtype": "float32", **settings},
+        )
         engines.append(engine)
         await engine.start()
         return engine
@@ -104,7 +110,7 @@ def demo_tokenizer(demo: Checkpoint) -> Any:
 
 @pytest.fixture(scope="session")
 def loaded_demo(demo: Checkpoint, demo_tokenizer: Any) -> LocalEngine:
-    return LocalEngine(demo.path, name=demo.name, tokenizer=demo_tokenizer, threads=1)
+    return LocalEngine(demo.path, name=demo.name, tokenizer=demo_tokenizer, dtype="float32", threads=1)
 
 
 @pytest.fixture

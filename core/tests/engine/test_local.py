@@ -466,7 +466,7 @@ async def test_the_event_loop_may_close_without_a_stop(endless):
     class NoTokenizer:
         eos_token_id = None
 
-    engine = LocalEngine(endless, name="tiny", tokenizer=NoTokenizer(), threads=1)
+    engine = LocalEngine(endless, name="tiny", tokenizer=NoTokenizer(), dtype="float32", threads=1)
 
     async def abandon() -> None:
         await engine.start()
@@ -484,7 +484,7 @@ def test_info_tells_what_startup_logs(checkpoint):
     class EndsWith:
         eos_token_id = 3
 
-    info = LocalEngine(checkpoint, name="tiny", tokenizer=EndsWith(), threads=1).info
+    info = LocalEngine(checkpoint, name="tiny", tokenizer=EndsWith(), dtype="float32", threads=1).info
 
     assert (info.name, info.max_model_len, info.vocab_size, info.stop_token_ids) == ("tiny", 256, 96, {3})
     assert {"attention": "sdpa", "dtype": "float32", "device": "cpu", "threads": 1}.items() <= info.facts.items()
@@ -495,14 +495,14 @@ def test_info_tells_what_startup_logs(checkpoint):
     ("settings", "message"),
     [
         ({"max_model_len": 257}, "from 2 to 256, because of its config's max_position_embeddings"),
-        ({"dtype": "float8"}, "unknown dtype 'float8'; use auto, float32 or bfloat16"),
+        ({"dtype": "float8"}, "unknown dtype 'float8'; use auto, float32, bfloat16 or int8"),
         ({"attention": "flash"}, "attention `flash` cannot run: flash-attn needs CUDA"),
         ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash or sdpa"),
     ],
 )
 def test_settings_that_cannot_be_had_say_why(checkpoint, settings, message):
     with pytest.raises(ModelError, match=message):
-        LocalEngine(checkpoint, name="tiny", tokenizer=None, **settings)
+        LocalEngine(checkpoint, name="tiny", tokenizer=None, **{"dtype": "float32", **settings})
 
 
 async def test_bfloat16_runs_on_the_cpu_too(checkpoint: Path, serve, collect):

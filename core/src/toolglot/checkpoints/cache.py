@@ -7,8 +7,12 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from platformdirs import user_cache_path
+
+_SAMPLES: Final = 16
+_SAMPLE_BYTES: Final = 1 << 20
 
 
 def cache_dir() -> Path:
@@ -42,3 +46,18 @@ def file_sha256(path: Path) -> str:
     """The sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(checkpoint: Path) -> str:
+    """A sha256 that tells a checkpoint's directory from others, in hexadecimal: of its configs and of samples of its
+    weights, all of which would take long to read.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(file for pattern in ("*.json", "*.safetensors") for file in checkpoint.glob(pattern)):
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with path.open("rb") as file:
+            for at in range(0, size, max(_SAMPLE_BYTES, size // _SAMPLES)):
+                file.seek(at)
+                digest.update(file.read(_SAMPLE_BYTES))
+    return digest.hexdigest()

@@ -130,9 +130,9 @@ def _add_engine(group: Any) -> None:
     )
     group.add_argument(
         "--dtype",
-        choices=("auto", "float32", "bfloat16"),
+        choices=("auto", "float32", "bfloat16", "int8"),
         default="auto",
-        help="the type of weights (default: auto, float32 on a CPU)",
+        help="the type of weights (default: auto; on a CPU, int8 where that changes little)",
     )
     group.add_argument("--threads", metavar="N", type=positive, help="CPU threads (default: cores - 1)")
     group.add_argument(

@@ -17,10 +17,10 @@ from toolglot.engine.blocks import BlockPool
 from toolglot.engine.grammars import Grammars
 from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
-from toolglot.engine.model import Model
 from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams
 from toolglot.engine.scheduler import Scheduler
 from toolglot.engine.sequence import Outcome, Sequence, TokenStream
+from toolglot.engine.weights import Dtype, load_model
 from toolglot.errors import EngineError, ModelError, QueueFullError
 from toolglot.structural_tag import StructuralTag
 
@@ -42,7 +42,8 @@ class LocalEngine:
         path: A directory that transformers loads.
         name: The model's name in :attr:`info`.
         tokenizer: Its tokenizer: for the grammars, and for its end of sequence.
-        dtype: ``float32``, ``bfloat16``, or ``auto``: float32 on the CPU, bfloat16 on CUDA.
+        dtype: The type of the weights: ``float32``, ``bfloat16``, ``int8`` (on the CPU), or ``auto``: bfloat16 on CUDA,
+            and on the CPU int8 where that makes little difference, else float32.
         threads: torch's threads on the CPU, a setting of the whole process; by default one less than there are cores.
         max_model_len: The longest prompt and output together, in tokens; by default what model and memory allow.
         max_num_seqs: How many requests run at once.
@@ -60,7 +61,7 @@ class LocalEngine:
         *,
         name: str,
         tokenizer: Any,
-        dtype: str = "auto",
+        dtype: Dtype = "auto",
         threads: int | None = None,
         max_model_len: int | None = None,
         max_num_seqs: int = 16,
@@ -70,7 +71,7 @@ class LocalEngine:
     ) -> None:
         torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._model = Model(path, dtype=dtype, device=device)
+        self._model, dtype_reason = load_model(path, dtype, device, tokenizer=tokenizer)
         self._kernels, reason = kernels.choose(attention, self._model.layers, self._model.like)
         self._tokenizer = tokenizer
         self._max_num_seqs, self._max_queue = max_num_seqs, max_queue
@@ -90,7 +91,9 @@ class LocalEngine:
             facts={
                 "attention": self._kernels.name,
                 "attention_reason": reason,
-                "dtype": str(self._model.dtype).removeprefix("torch."),
+                "dtype": next(iter(self._model.weights)),
+                "dtype_reason": dtype_reason,
+                "weights": " and ".join(f"{count:,} {kind}" for kind, count in self._model.weights.items()),
                 "device": str(device),
                 "threads": torch.get_num_threads(),
                 "max_model_len": length,

@@ -9,11 +9,16 @@ from typing import Any, Final
 import torch
 
 from toolglot.checkpoints.progress import progress, quiet_transformers
-from toolglot.engine import attention
+from toolglot.engine import attention, int8
 from toolglot.engine.shapes import LayerShape
 from toolglot.errors import ModelError
 
-_DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.float32}
+"""What is computed with, by the type of the weights."""
+
+_LOADED_AS: Final = {"int8": "auto"}
+"""Weights that become int8 are loaded in the checkpoint's type: in float32 they would take the most memory."""
+
 _SLOW_LOAD: Final = 2.0
 """Seconds after which loading shows a bar."""
 
@@ -28,16 +33,19 @@ _LACKING: Final = {
 
 
 class Model:
-    """A causal language model with its weights on ``device``.
+    """A causal language model with its weights on ``device``, of type ``float32``, ``bfloat16`` or ``int8``.
 
     Raises:
         ModelError: the checkpoint does not load, or the model needs what the engine lacks; the message says what.
     """
 
-    def __init__(self, path: Path, *, dtype: str = "auto", device: torch.device) -> None:
+    def __init__(self, path: Path, *, dtype: str = "float32", device: torch.device) -> None:
         self.device = device
-        self.dtype = _dtype(dtype, device)
-        self._network = _load(path, self.dtype).to(device).eval()
+        self.dtype = _DTYPES[dtype]
+        """What is computed with, and what keys and values are kept as."""
+        self._network = _load(path, _LOADED_AS.get(dtype, dtype)).to(device).eval()
+        self.weights = {dtype: self._count()}
+        """How many there are of each type: with int8, those that are not in linear layers stay float32."""
         self.config = self._network.config.get_text_config()
         probe = _Probe()
         self.vocab_size = self._probe(probe).shape[-1]
@@ -48,6 +56,8 @@ class Model:
         """An empty tensor of the model's dtype, on its device."""
         self.limits = _limits(self.config)
         """What bounds the length of a sequence, in tokens, by reason; None is no bound."""
+        if dtype == "int8":
+            self.quantise()
 
     @property
     def stop_ids(self) -> frozenset[int]:
@@ -58,11 +68,26 @@ class Model:
         )
         return frozenset(number for value in named for number in _ids(value))
 
+    def quantise(self) -> None:
+        """Make the weights of linear layers int8, and the others float32.
+
+        Raises:
+            ModelError: they cannot be on this machine or in this model; it is of no use then.
+        """
+        with progress("Quantising", delay=_SLOW_LOAD, lines=False) as report:
+            quantised = int8.quantise(self._network, report)
+        self._network.float()
+        self.weights = {"int8": quantised, "float32": self._count()}
+        self._probe(_Probe())
+
     @torch.inference_mode()
     def forward(self, step: attention.BatchStep) -> torch.Tensor:
         """The logits after each piece of the batch [pieces, vocab_size], float32."""
         batch = step.batch
         return self._run(step, batch.token_ids, batch.positions, batch.last).float()
+
+    def _count(self) -> int:
+        return sum(weights.numel() for weights in self._network.parameters())
 
     def _probe(self, probe: _Probe) -> torch.Tensor:
         try:
@@ -118,15 +143,7 @@ class _Probe:
         return [self._layers[layer] for layer in range(config.num_hidden_layers)]
 
 
-def _dtype(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name not in _DTYPES:
-        raise ModelError(f"unknown dtype {name!r}; use auto, {' or '.join(_DTYPES)}")
-    return _DTYPES[name]
-
-
-def _load(path: Path, dtype: torch.dtype) -> Any:
+def _load(path: Path, dtype: str) -> Any:
     from transformers import AutoModelForCausalLM
 
     with progress(f"Loading {path.name}", delay=_SLOW_LOAD, lines=False) as report, quiet_transformers(report):
