@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-from toolglot.checkpoints.cache import cache_dir, make_once
+from toolglot.checkpoints.cache import cache_dir, fingerprint, make_once
 
 
 def write(text: str):
@@ -46,3 +46,26 @@ def test_of_two_that_make_the_same_the_first_wins(tmp_path):
     assert make_once(target, overtaken) == target
     assert (target / "file").read_text() == "fast"
     assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    def checkpoint(name: str, weights: bytes, config: str = "{}") -> Path:
+        path = tmp_path / name
+        path.mkdir()
+        (path / "config.json").write_text(config)
+        (path / "model.safetensors").write_bytes(weights)
+        return path
+
+    return checkpoint
+
+
+def test_a_fingerprint_is_that_of_the_content(checkpoint):
+    weights = bytes(40 << 20)
+    other = weights[: 20 << 20] + b"x" + weights[1 + (20 << 20) :]
+    first, moved = checkpoint("first", weights), checkpoint("moved", weights)
+    (moved / "README.md").write_text("read me")
+
+    assert fingerprint(first) == fingerprint(moved)
+    others = [checkpoint("other", other), checkpoint("longer", weights + b"x"), checkpoint("set", weights, "[]")]
+    assert len({fingerprint(path) for path in (first, *others)}) == 4

@@ -72,7 +72,7 @@ def _compared(path: Path, device: torch.device, tokenizer: Any) -> tuple[Model, 
     """The model with int8 weights, and at which share of the places they choose what its float32 weights did."""
     model = Model(path, dtype="float32", device=device)
     prompts = agreement.check_prompts(tokenizer)
-    with progress(f"Comparing int8 with float32 weights of {path.name} (once)") as report:
+    with progress("Comparing int8 with float32 weights (once)") as report:
         expected = agreement.choices(model, prompts, report)
         model.quantise()
         chosen = agreement.choices(model, prompts, report, given=expected)
