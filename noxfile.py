@@ -94,6 +94,16 @@ def bench(session: nox.Session) -> None:
         session.run("python", "-m", "benchmarks.table", str(results), "docs/performance.md")
 
 
+@nox.session(name="bench-engine")
+def bench_engine(session: nox.Session) -> None:
+    """How fast the demo model runs, also in transformers. ``-- --llama``, ``-- --vllm-python PYTHON``: there too."""
+    install_workspace(session, "engine,grammar", "demo")
+    arguments = [one for one in session.posargs if one != "--llama"]
+    if "--llama" in session.posargs:
+        install(session, "xllamacpp")
+    session.run("python", "-m", "benchmarks.engine_speed", *arguments)
+
+
 @nox.session
 def strict(session: nox.Session) -> None:
     """Whether grammars keep their promise, in minutes. ``-- suite|sample|load|live``: one part and its flags."""

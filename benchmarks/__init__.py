@@ -1,1 +1,3 @@
-"""How long parsing takes: run by ``nox -s bench``, and written to docs/performance.md by its ``-- --table``."""
+"""How long parsing takes (``nox -s bench``, and docs/performance.md by its ``-- --table``), and how fast the engine is
+(``nox -s bench-engine``).
+"""
