@@ -60,6 +60,15 @@ def test_a_model_that_is_nowhere_is_refused(refused: Refused, monkeypatch: pytes
     assert "no-such-model.gguf" in said
 
 
+def test_config_and_weights_are_read_in_one_format(refused: Refused) -> None:
+    assert startup.layout(arguments()) == "auto"
+    assert startup.layout(arguments("--config-format", "mistral")) == "mistral"
+    assert startup.layout(arguments("--load-format", "mistral", "--config-format", "mistral")) == "mistral"
+    assert "--config-format and --load-format differ" in refused(
+        "serve", "m", "--load-format", "hf", "--config-format", "mistral"
+    )
+
+
 def test_the_demo_model_brings_its_settings() -> None:
     chosen = arguments()
     startup.preset(chosen)

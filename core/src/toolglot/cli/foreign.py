@@ -32,7 +32,6 @@ FOREIGN_FLAGS: Mapping[str, str] = {
     "--max-num-batched-tokens": _CACHE,
     "--quantization": _DENSE,
     "-q": _DENSE,
-    "--load-format": _DENSE,
     "--enable-lora": _ADAPTER,
     "--lora-modules": _ADAPTER,
     "--speculative-config": _SPECULATION,

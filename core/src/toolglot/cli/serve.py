@@ -134,6 +134,14 @@ def _add_engine(group: Any) -> None:
         default="auto",
         help="the type of weights (default: auto; on a CPU, int8 where that changes little)",
     )
+    for part in ("config", "load"):
+        group.add_argument(
+            f"--{part}-format",
+            choices=("auto", "hf", "mistral"),
+            default="auto",
+            help="whose files a checkpoint is read from: transformers' (hf) or Mistral's own "
+            "(default: auto, which is Mistral's where there is no config.json)",
+        )
     group.add_argument("--threads", metavar="N", type=positive, help="CPU threads (default: cores - 1)")
     group.add_argument(
         "--attention",

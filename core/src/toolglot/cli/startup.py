@@ -14,7 +14,7 @@ from toolglot.cli import api_keys, checks, reading
 from toolglot.cli.arguments import UsageError
 
 if TYPE_CHECKING:
-    from toolglot.checkpoints import Checkpoint, TokenizerMode
+    from toolglot.checkpoints import Checkpoint, Layout, TokenizerMode
     from toolglot.engine.local import LocalEngine
     from toolglot.parser import Parser
     from toolglot.prompts import Renderer
@@ -38,6 +38,7 @@ def serve(arguments: Namespace) -> None:
     if outputs is None:
         preset(arguments)
     checks.require_flags(arguments)
+    layout(arguments)
     checks.enforcement(os.environ)
     api_keys.api_keys(arguments, os.environ)
     reading.load_plugin_files(arguments.tool_parser_plugin, replace=arguments.replace_parser)
@@ -61,7 +62,7 @@ def load_and_serve(arguments: Namespace) -> None:
     """Load the model and serve it; the tokenizer's part comes before the weights."""
     from toolglot import checkpoints
 
-    checkpoint = checkpoints.resolve(arguments.model)
+    checkpoint = checkpoints.resolve(arguments.model, layout=layout(arguments))
     logger.info("model: %s, in %s", checkpoint.name, checkpoint.path)
     mode = checkpoints.tokenizer_mode(checkpoint.path, arguments.tokenizer_mode)
     require_no_template(arguments, mode)
@@ -97,6 +98,14 @@ def preset(arguments: Namespace) -> None:
     for name, value in demo.PRESETS.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
+
+
+def layout(arguments: Namespace) -> Layout:
+    """Whose files the checkpoint is read from. Raises UsageError."""
+    chosen: set[Layout] = {arguments.config_format, arguments.load_format} - {"auto"}
+    if len(chosen) > 1:
+        raise UsageError("--config-format and --load-format differ: config and weights are read in one format")
+    return chosen.pop() if chosen else "auto"
 
 
 def load_parser(arguments: Namespace, *, tokenizer: Any) -> Parser | None:
