@@ -93,7 +93,7 @@ class LocalEngine:
                 "attention_reason": reason,
                 "dtype": next(iter(self._model.weights)),
                 "dtype_reason": dtype_reason,
-                "weights": " and ".join(f"{count:,} {kind}" for kind, count in self._model.weights.items()),
+                "weights": " and ".join(f"{count / 1e6:.1f} M {kind}" for kind, count in self._model.weights.items()),
                 "device": str(device),
                 "threads": torch.get_num_threads(),
                 "max_model_len": length,
