@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import random
 import time
 from argparse import ArgumentParser, Namespace
@@ -43,7 +44,7 @@ def main() -> None:
 
 def flags() -> Namespace:
     parser = ArgumentParser(prog="python -m benchmarks.engine_speed")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=max(1, (os.cpu_count() or 1) - 1))
     parser.add_argument("--prompt", type=int, default=512, help="length of the prompt for prefill")
     parser.add_argument("--tool-prompt", type=int, default=1000, help="length of the prompt that comes twice")
     parser.add_argument("--tokens", type=int, default=32, help="how many tokens to decode")

@@ -53,7 +53,7 @@ def compared(monkeypatch) -> list[Path]:
     paths: list[Path] = []
     compare = weights._compared
 
-    def noted(path: Path, *others: Any) -> tuple[Model, float]:
+    def noted(path: Path, *others: Any) -> tuple[Model | None, float]:
         paths.append(path)
         return compare(path, *others)
 
@@ -165,6 +165,20 @@ def test_auto_is_float32_where_torch_has_no_kernel_for_int8(checkpoint, auto, co
     assert "FBGEMM" in reason
     assert not compared
     with pytest.raises(ModelError, match="FBGEMM"):
+        load_model(checkpoint, "int8", CPU, tokenizer=None)
+
+
+def test_auto_is_float32_for_a_model_whose_code_cannot_do_with_int8_layers(checkpoint, auto, monkeypatch):
+    class Odd(int8.Int8Linear):
+        def forward(self, rows):
+            return super().forward(rows.to(self.weight.dtype))  # as some code in transformers asks
+
+    monkeypatch.setattr(int8, "Int8Linear", Odd)
+    model, reason = auto(checkpoint)
+
+    assert list(model.weights) == ["float32"]
+    assert "the same token at 0.0% of the places" in reason
+    with pytest.raises(ModelError, match=r"cannot run a model of type 'llama': .* no attribute 'weight'"):
         load_model(checkpoint, "int8", CPU, tokenizer=None)
 
 

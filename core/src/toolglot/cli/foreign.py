@@ -8,7 +8,7 @@ _ONE_DEVICE = (
     "its engine runs on one device; for several run vLLM or SGLang, and read their raw output with toolglot.load_parser"
 )
 _CACHE = "its engine sizes its cache by --max-model-len and --max-num-seqs"
-_DENSE = "its engine runs weights as --dtype says; a GGUF file is converted to dense weights; leave the flag out"
+_DTYPE = "its engine runs weights as --dtype says, whatever a GGUF file has; leave the flag out"
 _ADAPTER = "merge the adapter into the weights, and serve the merged directory"
 _SPECULATION = "its engine decodes without speculation; leave the flag out"
 _LOCAL = "a model is a directory, a GGUF file or a hub name; leave the flag out"
@@ -30,8 +30,8 @@ FOREIGN_FLAGS: Mapping[str, str] = {
     "--swap-space": _CACHE,
     "--cpu-offload-gb": _CACHE,
     "--max-num-batched-tokens": _CACHE,
-    "--quantization": _DENSE,
-    "-q": _DENSE,
+    "--quantization": _DTYPE,
+    "-q": _DTYPE,
     "--enable-lora": _ADAPTER,
     "--lora-modules": _ADAPTER,
     "--speculative-config": _SPECULATION,

@@ -68,13 +68,18 @@ def _on_cpu(path: Path, device: torch.device, tokenizer: Any) -> tuple[Model, st
     return Model(path, dtype="float32", device=device), reason
 
 
-def _compared(path: Path, device: torch.device, tokenizer: Any) -> tuple[Model, float]:
-    """The model with int8 weights, and at which share of the places they choose what its float32 weights did."""
+def _compared(path: Path, device: torch.device, tokenizer: Any) -> tuple[Model | None, float]:
+    """The model with int8 weights, and at which share of the places they choose what its float32 weights did; None and
+    0 where they do not run.
+    """
     model = Model(path, dtype="float32", device=device)
     prompts = agreement.check_prompts(tokenizer)
     with progress("Comparing int8 with float32 weights (once)") as report:
         expected = agreement.choices(model, prompts, report)
-        model.quantise()
+        try:
+            model.quantise()
+        except ModelError:
+            return None, 0.0
         chosen = agreement.choices(model, prompts, report, given=expected)
     pairs = [*zip(chain(*expected), chain(*chosen), strict=True)]
     return model, sum(one == other for one, other in pairs) / len(pairs)
