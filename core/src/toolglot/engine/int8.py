@@ -98,7 +98,8 @@ def _packed(weight: torch.Tensor) -> Any:
     """
     if "fbgemm" not in torch.backends.quantized.supported_engines:
         raise ModelError("int8 weights need FBGEMM, which torch has on x86 only; use --dtype float32")
-    scales = (weight.abs().amax(1) / _WEIGHT_STEPS).clamp_min_(_TINY)
+    largest = torch.maximum(weight.amax(1), -weight.amin(1))  # of a large head, abs() would need the memory once more
+    scales = (largest / _WEIGHT_STEPS).clamp_min_(_TINY)
     zeros = torch.zeros(len(scales), dtype=torch.int64)
     with warnings.catch_warnings():
         # torch means to drop quantized tensors. Nothing else leads to FBGEMM, and what takes plain int8 tensors is
