@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from torch import nn
@@ -112,6 +114,13 @@ def test_without_fbgemm_the_error_says_what_to_do(monkeypatch, linear):
 
     with pytest.raises(ModelError, match="FBGEMM, which torch has on x86 only; use --dtype float32"):
         Int8Linear(linear, steps=127)
+
+
+def test_a_torch_without_quantized_tensors_is_named(monkeypatch):
+    monkeypatch.delattr(torch, "quantize_per_channel")
+
+    with pytest.raises(ModelError, match=f"torch {re.escape(torch.__version__)} does not run int8 weights here"):
+        input_steps.__wrapped__()
 
 
 def test_how_finely_inputs_are_cut_is_found_out_by_trying(monkeypatch):
