@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -158,6 +159,26 @@ def test_transformers_files_come_first_unless_told_otherwise(write, model):
     (folder / "config.json").unlink()
     with pytest.raises(ModelError, match=r"has no config\.json"):
         resolve(str(folder), layout="hf")
+
+
+@pytest.mark.parametrize(
+    ("layout", "left"),
+    [("auto", ["consolidated*", "model*.safetensors*"]), ("mistral", ["model*.safetensors*"])],
+)
+def test_of_the_hub_the_weights_that_are_not_read_are_left_out(write, monkeypatch, layout, left):
+    folder, left_out = write(), []
+
+    def snapshot_download(name: str, *, ignore_patterns: list[str], **_: object) -> str:
+        left_out.append(ignore_patterns[-1])
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+
+    checkpoint = resolve("someone/model", layout=layout, quiet=True)
+
+    assert checkpoint.name == "someone/model"
+    assert checkpoint.path != folder
+    assert left_out == left
 
 
 @pytest.mark.parametrize(
