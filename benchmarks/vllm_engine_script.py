@@ -6,25 +6,25 @@ when all prompts are continued.
 
 from __future__ import annotations
 
-import contextlib
 import json
+import os
 import sys
-
-from vllm import LLM, SamplingParams
 
 
 def main() -> None:
     """Answer until standard input ends."""
     path, length, batch = sys.argv[1:]
-    answers = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):  # vLLM may print
-        llm = LLM(path, dtype="float32", max_model_len=int(length), max_num_seqs=int(batch), enforce_eager=True)
-        print("ready", file=answers, flush=True)
-        for line in sys.stdin:
-            asked = json.loads(line)
-            sampling = SamplingParams(temperature=0, max_tokens=asked["tokens"], ignore_eos=True, detokenize=False)
-            llm.generate([{"prompt_token_ids": prompt} for prompt in asked["prompts"]], sampling, use_tqdm=False)
-            print("done", file=answers, flush=True)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # vLLM and its processes print
+    from vllm import LLM, SamplingParams
+
+    llm = LLM(path, dtype="float32", max_model_len=int(length), max_num_seqs=int(batch), enforce_eager=True)
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        sampling = SamplingParams(temperature=0, max_tokens=asked["tokens"], ignore_eos=True, detokenize=False)
+        llm.generate([{"prompt_token_ids": prompt} for prompt in asked["prompts"]], sampling, use_tqdm=False)
+        print("done", file=answers, flush=True)
 
 
 if __name__ == "__main__":  # vLLM starts processes that import this file again
