@@ -64,6 +64,11 @@ def test_a_body_that_is_no_json_object(served, body):
     assert response.json()["error"]["type"] == "invalid_request_error"
 
 
+def test_half_a_surrogate_pair_is_not_called_a_truncated_body(served):
+    body = b'{"model": "scripted", "messages": [{"role": "user", "content": "\\ud800"}]}'
+    assert "half a surrogate pair" in served.post(body).json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [

@@ -153,7 +153,8 @@ class Template:
                 characters = f"(?:{characters}| (?={characters}|\\Z))"
             if (last := self._last_of(number, stops)) is not None:
                 characters = f"(?:{characters}|{last})"
-        return f"(?P<word{number}>{characters}{{1,{MAX_SLOT}}}+)", f"{characters}{{0,{MAX_SLOT}}}+"
+        # Atomic groups: Python before 3.11.5 gets possessive repeats of alternatives wrong.
+        return f"(?P<word{number}>(?>{characters}{{1,{MAX_SLOT}}}))", f"(?>{characters}{{0,{MAX_SLOT}}})"
 
 
 def _groups(found: re.Match[str], number: int, kind: str) -> list[str | None]:

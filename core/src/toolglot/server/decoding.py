@@ -21,6 +21,7 @@ MAX_DEPTH = 100
 """How deep a body may nest. Schemas and messages are walked by recursive code further on, some of it native."""
 
 _AT = re.compile(r" - at (`key` in )?`\$\.?([^`]*)`$")
+_REASONS = {"Input data was truncated": "it ends too soon, or has half a surrogate pair near its end"}
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 
@@ -47,7 +48,8 @@ def decode_object(body: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise _too_deep() from error
     except msgspec.DecodeError as error:
-        raise RequestError(f"the body is not valid JSON: {_AT.sub('', str(error))}") from error
+        reason = _AT.sub("", str(error))
+        raise RequestError(f"the body is not valid JSON: {_REASONS.get(reason, reason)}") from error
     if not isinstance(value, dict):
         raise RequestError("the body must be a JSON object")
     if _is_deeper(value, MAX_DEPTH):

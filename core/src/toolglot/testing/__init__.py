@@ -11,6 +11,7 @@ A plugin's test module is four lines::
 
 ``TOOLGLOT_EXAMPLES`` sets how many random examples each law tries: 100, or more or less in proportion. Up to 100 they
 are the same in every run; above it each run tries others, and all floods of law L6 instead of a quarter.
+Below 100, hostile texts are cut in two at a sample of places instead of at all.
 """
 
 import pytest

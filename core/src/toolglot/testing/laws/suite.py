@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolglot.events import Call, Message
-from toolglot.testing import reading
+from toolglot.testing import chunking, reading
 from toolglot.testing.cases import load_cases
 from toolglot.testing.subject import Subject, subject
 
@@ -21,6 +21,8 @@ _USUAL = 100
 EXAMPLES = int(os.environ.get("TOOLGLOT_EXAMPLES", _USUAL))
 THOROUGH = EXAMPLES > _USUAL
 """Whether this is more than the usual run, which tries the same examples every time, and leaves some out."""
+HOSTILE_CUT = 0 if EXAMPLES < _USUAL else chunking.EVERYWHERE
+"""Up to which length hostile texts are cut in two at every place; there are hundreds of them for each parser."""
 _basis = settings(
     derandomize=not THOROUGH,
     database=None,
