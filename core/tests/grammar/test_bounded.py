@@ -251,7 +251,8 @@ async def test_a_defect_is_no_refusal(make, monkeypatch, capfd, defect):
             await compiler.compile(tag(ConstString("a")))
     await compiler.stop()
 
-    assert capfd.readouterr().err.count("TypeError: 'NoneType' object is not callable") == 2
+    tracebacks = capfd.readouterr().err.count("TypeError: 'NoneType' object is not callable")
+    assert tracebacks >= 2, "one for each tag at least; a trial whose other thread had begun too prints a second one"
 
 
 async def test_what_the_plain_compiler_refuses_at_once(shared):

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from toolglot.errors import ModelError
+from toolglot.portions import portions
 
 _Count: TypeAlias = Annotated[int, Meta(ge=1)]
 
@@ -33,12 +34,7 @@ class PreparedOutput(Struct, frozen=True, forbid_unknown_fields=True):
 
     def steps(self, token_ids: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """The tokens of each delta."""
-        sizes = (self.chunks,) if isinstance(self.chunks, int) else self.chunks
-        at = number = 0
-        while at < len(token_ids):
-            size = sizes[min(number, len(sizes) - 1)]
-            yield tuple(token_ids[at : at + size])
-            at, number = at + size, number + 1
+        return map(tuple, portions(token_ids, self.chunks))
 
 
 def read_outputs(path: Path, vocab_size: int) -> tuple[PreparedOutput, ...]:

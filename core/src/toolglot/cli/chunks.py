@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from toolglot.portions import portions
+
 Chunking: TypeAlias = Callable[[str], Iterator[str]]
 LONGEST = 20  # characters; several times a token
 
@@ -22,12 +24,8 @@ def chunking(spec: str) -> Chunking:
     if kind == "random" and colon and seed.isdecimal():
         return lambda text: _random(text, int(seed))
     if spec.isdecimal() and int(spec) > 0:
-        return lambda text: _even(text, int(spec))
+        return lambda text: portions(text, int(spec))
     raise argparse.ArgumentTypeError(f"{spec!r} is neither a number of characters nor random:SEED")
-
-
-def _even(text: str, size: int) -> Iterator[str]:
-    return (text[start : start + size] for start in range(0, len(text), size))
 
 
 def _random(text: str, seed: int) -> Iterator[str]:

@@ -23,9 +23,9 @@ from toolglot.server.admission import Admission
 from toolglot.server.auth import ApiKeyAuth
 from toolglot.server.chat import ChatCompletions
 from toolglot.server.config import ServerConfig
-from toolglot.server.endpoint import Endpoint
+from toolglot.server.endpoint import post
 from toolglot.server.error_form import error_answer
-from toolglot.server.errors import ApiError, api_error
+from toolglot.server.errors import api_error
 from toolglot.server.failures import Failures
 from toolglot.server.generation import Generator
 from toolglot.server.life import Life
@@ -81,7 +81,7 @@ def create_app(
             openapi_route(names, asks_for_key=bool(config.api_keys)),
         ],
         middleware=_middleware(config, life, traffic),
-        exception_handlers={HTTPException: _on_error, ApiError: _on_error},
+        exception_handlers={HTTPException: _on_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # behind a proxy with TLS, a redirect would lead to another address
@@ -104,21 +104,14 @@ def _responsive() -> Iterator[None]:
 def _routes(config: ServerConfig, generator: Generator) -> list[Route]:
     models = ServedModels(config, generator.info)
     service = Service(config, models, generator)
-    chat = ChatCompletions(service)
     messages = Messages(service)
-    offline = OfflineParse(service)
-
     return [
-        Route("/v1/chat/completions", Endpoint(chat.answer, max_body_bytes=config.max_body_bytes), methods=["POST"]),
-        Route("/v1/messages", Endpoint(messages.create, max_body_bytes=config.max_body_bytes), methods=["POST"]),
-        Route(
-            "/v1/messages/count_tokens",
-            Endpoint(messages.count_tokens, max_body_bytes=config.max_body_bytes),
-            methods=["POST"],
-        ),
+        post("/v1/chat/completions", ChatCompletions(service).answer, config),
+        post("/v1/messages", messages.create, config),
+        post("/v1/messages/count_tokens", messages.count_tokens, config),
         *responses_routes(service),
         *text_routes(service),
-        Route("/v1/toolglot/parse", Endpoint(offline.answer, max_body_bytes=config.max_body_bytes), methods=["POST"]),
+        post("/v1/toolglot/parse", OfflineParse(service).answer, config),
         *model_routes(models),
     ]
 

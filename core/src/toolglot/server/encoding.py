@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
 _ENCODER = msgspec.json.Encoder()
 
@@ -15,6 +17,11 @@ def encode_json(value: Any) -> bytes:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
         return _ENCODER.encode(_as_text(msgspec.to_builtins(value)))
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer with ``value`` as its body."""
+    return Response(encode_json(value), status, headers, "application/json")
 
 
 def _as_text(value: Any) -> Any:

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, TypeAlias
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from toolglot.server.error_form import error_answer
-from toolglot.server.errors import ApiError, api_error
+from toolglot.server.config import ServerConfig
+from toolglot.server.errors import ApiError
+
+Answer: TypeAlias = Callable[[bytes], Awaitable[Response]]
 
 
 class Disconnected(Exception):  # noqa: N818  it is no error: the client has left
     """The client left before its body was complete."""
 
 
+def post(path: str, answer: Answer, config: ServerConfig) -> Route:
+    """A route for bodies that are sent to ``path``."""
+    return Route(path, Endpoint(answer, max_body_bytes=config.max_body_bytes), methods=["POST"])
+
+
 class Endpoint:
     """An ASGI application around ``answer``, which turns a request body into a response or raises."""
 
-    def __init__(self, answer: Callable[[bytes], Awaitable[Response]], *, max_body_bytes: int) -> None:
+    def __init__(self, answer: Answer, *, max_body_bytes: int) -> None:
         self._answer = answer
         self._max_body_bytes = max_body_bytes
 
@@ -30,16 +38,10 @@ class Endpoint:
             body = await self._body(Headers(scope=scope), receive)
         except Disconnected:
             return
-        except ApiError as error:
-            await error_answer(error, scope)(scope, receive, send)
-            return
         await _while_connected(receive, self._respond(body, scope, receive, send))
 
     async def _respond(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            response = await self._answer(body)
-        except Exception as error:  # noqa: BLE001  one request's failure is that request's answer, and nobody else's
-            response = error_answer(api_error(error), scope)
+        response = await self._answer(body)
         await response(scope, receive, send)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:

@@ -1,4 +1,4 @@
-"""The answer to requests that fail in a way that nobody foresaw."""
+"""The answer to requests that fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from toolglot.server.errors import api_error
 
 
 class Failures:
-    """ASGI middleware: makes an error response of what is raised before a response has begun.
+    """ASGI middleware: makes an error response of what is raised before a response has begun. A request's failure is
+    that request's answer, and nobody else's.
 
     Starlette's own does so outside of all other middleware, where a response gets neither an id nor a line in the log.
     """
@@ -30,7 +31,7 @@ class Failures:
 
         try:
             await self._app(scope, receive, noting)
-        except Exception as error:
+        except Exception as error:  # whatever it is: what nobody foresaw is logged, and told as a 500
             if begun:
                 raise  # the connection is cut: nothing else tells a client that it has not got all
             await error_answer(api_error(error), scope)(scope, receive, send)

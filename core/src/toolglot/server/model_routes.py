@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolglot.server.encoding import encode_json
+from toolglot.server.encoding import json_response
 from toolglot.server.error_form import is_anthropic
 from toolglot.server.messages.models import model_info, model_page
 from toolglot.server.models import ServedModels
@@ -27,4 +27,4 @@ def model_routes(models: ServedModels) -> list[Route]:
 
 
 def _json(value: object) -> Response:
-    return Response(encode_json(value), media_type="application/json", headers={"Vary": "anthropic-version"})
+    return json_response(value, headers={"Vary": "anthropic-version"})

@@ -36,23 +36,23 @@ class Observation:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send, keep_body=self._log_prompts)
+        exchange = _Exchange(scope, receive, send, self._traffic, keep_body=self._log_prompts)
         try:
             await self._app(scope, exchange.receive, exchange.send)
         finally:
-            seconds = time.monotonic() - exchange.begun
-            self._traffic.request(exchange.method, exchange.route, exchange.status, seconds)
-            exchange.log(seconds)
+            exchange.end()
 
 
 class _Exchange:
     """One request and its response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, *, keep_body: bool) -> None:
-        self.begun = time.monotonic()
-        self.route = _route(scope)
-        self.method = scope["method"] if self.route != _NO_ROUTE else "other"
-        self.status = _LEFT
+    def __init__(self, scope: Scope, receive: Receive, send: Send, traffic: Traffic, *, keep_body: bool) -> None:
+        self._begun = time.monotonic()
+        self._ended = False
+        self._traffic = traffic
+        self._route = _route(scope)
+        self._method = scope["method"] if self._route != _NO_ROUTE else "other"
+        self._status = _LEFT
         self._receive = receive
         self._send = send
         self._body = bytearray() if keep_body else None
@@ -67,19 +67,28 @@ class _Exchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            self._status = message["status"]
             headers = MutableHeaders(scope=message)
             for name in self._id_headers:
                 headers[name] = self._record.id
+        elif message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.end()  # before the client has it all: what it asks for next, such as the metrics, knows of this
         await self._send(message)
 
-    def log(self, seconds: float) -> None:
-        """Write the request's line."""
+    def end(self) -> None:
+        """Count the request, and write its line, if that has not been done."""
+        if not self._ended:
+            self._ended = True
+            seconds = time.monotonic() - self._begun
+            self._traffic.request(self._method, self._route, self._status, seconds)
+            self._log(seconds)
+
+    def _log(self, seconds: float) -> None:
         one = self._record
         fields: dict[str, Any] = {
-            "method": self.method,
-            "route": self.route,
-            "status": self.status,
+            "method": self._method,
+            "route": self._route,
+            "status": self._status,
             "seconds": round(seconds, 6),
             "prompt_tokens": one.prompt_tokens,
             "completion_tokens": one.completion_tokens,
@@ -88,7 +97,7 @@ class _Exchange:
             fields["first_token_seconds"] = round(one.first_token_seconds, 6)
         if self._body is not None:
             fields["body"] = self._body.decode("utf-8", "replace")
-        _logger.log(logging.DEBUG if self.route in _PROBES else logging.INFO, "request", extra={"fields": fields})
+        _logger.log(logging.DEBUG if self._route in _PROBES else logging.INFO, "request", extra={"fields": fields})
 
 
 def _route(scope: Scope) -> str:

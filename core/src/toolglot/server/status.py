@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any
 
 from msgspec import Struct
 from starlette.requests import Request as HttpRequest
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolglot.engine.protocol import Engine
-from toolglot.server.encoding import encode_json
+from toolglot.server.encoding import json_response
 from toolglot.server.life import Life
 from toolglot.server.metrics import CONTENT_TYPE
 
@@ -34,17 +33,17 @@ def status_routes(engine: Engine, life: Life, exposition: Callable[[], bytes]) -
 
     async def health(_: HttpRequest) -> Response:
         dead = life.started and not engine.alive
-        return _json(Status("the engine has died"), 503) if dead else _json(Status("ok"))
+        return json_response(Status("the engine has died"), 503) if dead else json_response(Status("ok"))
 
     async def ready(_: HttpRequest) -> Response:
         reason = _not_ready(engine, life)
-        return _json(Status("ready")) if reason is None else _json(Status(reason), 503)
+        return json_response(Status("ready")) if reason is None else json_response(Status(reason), 503)
 
     async def metrics(_: HttpRequest) -> Response:
         return Response(exposition(), media_type=CONTENT_TYPE)
 
     async def show_version(_: HttpRequest) -> Response:
-        return _json(Version(version("toolglot")))
+        return json_response(Version(version("toolglot")))
 
     return [
         Route("/health", health),
@@ -62,7 +61,3 @@ def _not_ready(engine: Engine, life: Life) -> str | None:
     if not engine.alive:
         return "the engine has died"
     return None if engine.ready else "the engine fails again and again"
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(encode_json(value), status, media_type="application/json")

@@ -11,13 +11,12 @@ from starlette.responses import Response
 
 from toolglot.server.ask import Ask
 from toolglot.server.chat import reading
-from toolglot.server.chat.chunks import DONE, ChunkWriter, ending
+from toolglot.server.chat.chunks import ChunkWriter, broken, ending
 from toolglot.server.chat.completion import completion
 from toolglot.server.chat.protocol import ChatRequest
 from toolglot.server.chat.reply import Reply
 from toolglot.server.decoding import decoded
-from toolglot.server.encoding import encode_json
-from toolglot.server.errors import ApiError, error_bytes
+from toolglot.server.encoding import json_response
 from toolglot.server.generation import Generation
 from toolglot.server.merging import gathered, merged
 from toolglot.server.service import Service
@@ -39,9 +38,9 @@ class ChatCompletions:
         chat, ask = await decoded(body, _read)
         reply = self._reply(chat, await self._service.generations(ask))
         if chat.stream:
-            return await EventStream.open(_stream(reply), _broken)
+            return await EventStream.open(_stream(reply), broken)
         await gathered([generation.read() for generation in reply.generations])
-        return Response(encode_json(completion(reply)), media_type="application/json")
+        return json_response(completion(reply))
 
     def _reply(self, chat: ChatRequest, generations: Sequence[Generation]) -> Reply:
         include_usage, continuous_usage = chat.streamed_usage
@@ -74,7 +73,3 @@ async def _stream(reply: Reply) -> AsyncGenerator[bytes, None]:
             yield head + (writer.closing() if events is None else writer.deltas(events))
             head = b""
     yield ending(reply)
-
-
-def _broken(error: ApiError) -> bytes:
-    return b"data: " + error_bytes(error) + b"\n\n" + DONE

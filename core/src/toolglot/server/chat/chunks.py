@@ -10,6 +10,7 @@ from toolglot.events import ArgumentsDelta, CallStart, ContentDelta, Event, Reas
 from toolglot.server.chat.protocol import Chunk, ChunkChoice, FunctionDelta, Logprobs, ReplyDelta, ToolCallDelta, Usage
 from toolglot.server.chat.reply import Reply
 from toolglot.server.encoding import encode_json
+from toolglot.server.errors import ApiError, error_bytes
 
 DONE = b"data: [DONE]\n\n"
 
@@ -74,6 +75,11 @@ def ending(reply: Reply) -> bytes:
     if not reply.include_usage:
         return DONE
     return event_bytes(Chunk(reply.id, reply.created, reply.model, (), reply.usage())) + DONE
+
+
+def broken(error: ApiError) -> bytes:
+    """The end of an answer that fails after it has begun."""
+    return b"data: " + error_bytes(error) + b"\n\n" + DONE
 
 
 def event_bytes(value: Struct) -> bytes:

@@ -6,14 +6,13 @@ import uuid
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
-from typing import Any
 
 from starlette.responses import Response
 
 from toolglot.server import record
 from toolglot.server.ask import Ask
 from toolglot.server.decoding import decoded
-from toolglot.server.encoding import encode_json
+from toolglot.server.encoding import json_response
 from toolglot.server.generation import Generation
 from toolglot.server.messages import reading
 from toolglot.server.messages.events import PING, EventWriter, error_event
@@ -43,7 +42,7 @@ class Messages:
             current = record.current()
             broken = partial(error_event, request_id=None if current is None else current.id)
             return await EventStream.open(_stream(reply, generation), broken, PING)
-        return _json(await whole_message(reply, generation))
+        return json_response(await whole_message(reply, generation))
 
     async def count_tokens(self, body: bytes) -> Response:
         """The response to one request to count the tokens of a prompt.
@@ -54,7 +53,7 @@ class Messages:
         ask = await decoded(body, _read_count)
         self._service.models.check(ask.model)
         prepared = await self._service.prepared(ask)
-        return _json(TokensCount(len(prepared.prompt)))
+        return json_response(TokensCount(len(prepared.prompt)))
 
     def _reply(self, request: MessagesRequest, *, fills_window: bool) -> Reply:
         return Reply(
@@ -83,7 +82,3 @@ async def _stream(reply: Reply, generation: Generation) -> AsyncGenerator[bytes,
             yield head + writer.blocks(events)
             head = b""
     yield head + writer.closing()
-
-
-def _json(value: Any) -> Response:
-    return Response(encode_json(value), media_type="application/json")

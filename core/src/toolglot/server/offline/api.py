@@ -13,6 +13,7 @@ from starlette.responses import Response
 from toolglot.errors import RequestError
 from toolglot.events import Message
 from toolglot.parser import Parser
+from toolglot.portions import portions
 from toolglot.requests import Request, Tool
 from toolglot.server.chat.reading import read_choice, read_tools
 from toolglot.server.decoding import convert, decode_object
@@ -90,14 +91,10 @@ class OfflineParse:
 
 
 def _cut(whole: S, chunks: int | list[int] | None) -> Iterator[S]:
-    sizes = [len(whole) or 1] if chunks is None else [chunks] if isinstance(chunks, int) else chunks
-    at = number = 0
-    while at < len(whole):
+    for number, portion in enumerate(portions(whole, len(whole) or 1 if chunks is None else chunks)):
         if number == _MOST_STEPS:
             raise RequestError(f"these are more than {_MOST_STEPS} chunks; read more at a time", param="chunks")
-        size = sizes[min(number, len(sizes) - 1)]
-        yield whole[at : at + size]
-        at, number = at + size, number + 1
+        yield portion
 
 
 def _called(parser: Parser, pieces: Sequence[Piece], request: Request) -> tuple[Tool, ...]:

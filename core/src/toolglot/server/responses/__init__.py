@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import Route
 
-from toolglot.server.endpoint import Endpoint
+from toolglot.server.endpoint import post
 from toolglot.server.responses.api import Responses
 from toolglot.server.responses.store import ResponseStore
 from toolglot.server.responses.stored import StoredResponses
@@ -19,11 +19,9 @@ def responses_routes(service: Service) -> list[Route]:
     store = ResponseStore(config.max_stored_responses, config.max_stored_bytes)
     stored = StoredResponses(store)
     responses = Responses(service, store)
-    answer = Endpoint(responses.answer, max_body_bytes=config.max_body_bytes)
-    count = Endpoint(responses.count, max_body_bytes=config.max_body_bytes)
     return [
-        Route("/v1/responses", answer, methods=["POST"]),
-        Route("/v1/responses/input_tokens", count, methods=["POST"]),
+        post("/v1/responses", responses.answer, config),
+        post("/v1/responses/input_tokens", responses.count, config),
         Route("/v1/responses/{id}", stored.one, methods=["GET", "DELETE"]),
         Route("/v1/responses/{id}/cancel", stored.cancel, methods=["POST"]),
         Route("/v1/responses/{id}/input_items", stored.input_items, methods=["GET"]),

@@ -16,7 +16,7 @@ from toolglot.server.ask import Ask
 from toolglot.server.chat.logprobs import logprobs
 from toolglot.server.chat.protocol import TokenLogprob
 from toolglot.server.decoding import decoded, off_loop
-from toolglot.server.encoding import encode_json
+from toolglot.server.encoding import encode_json, json_response
 from toolglot.server.errors import TOO_LONG, ApiError
 from toolglot.server.generation import Generation
 from toolglot.server.responses import reading
@@ -80,7 +80,7 @@ class Responses:
         async with aclosing(written):
             async for _ in written:
                 pass
-        return HttpResponse(encode_json(writer.response), media_type="application/json")
+        return json_response(writer.response)
 
     async def count(self, body: bytes) -> HttpResponse:
         """The answer to one request to count the tokens of a prompt, whether or not a reply could be made.
@@ -96,7 +96,7 @@ class Responses:
             prepared = await self._service.prepared(ask)
         except ToolglotError as error:
             raise in_own_words(error) from error
-        return HttpResponse(encode_json(InputTokens(len(prepared.prompt))), media_type="application/json")
+        return json_response(InputTokens(len(prepared.prompt)))
 
     async def _written(
         self, writer: ResponseWriter, generation: Generation, conversation: Conversation

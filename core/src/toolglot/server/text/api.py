@@ -10,10 +10,9 @@ from contextlib import aclosing
 from starlette.responses import Response
 
 from toolglot.errors import RequestError
-from toolglot.server.chat.chunks import DONE
+from toolglot.server.chat.chunks import broken
 from toolglot.server.decoding import decoded
-from toolglot.server.encoding import encode_json
-from toolglot.server.errors import ApiError, error_bytes
+from toolglot.server.encoding import json_response
 from toolglot.server.generation import Generation
 from toolglot.server.merging import gathered, merged
 from toolglot.server.service import Service
@@ -39,9 +38,9 @@ class Completions:
         request, prompts = await decoded(body, _read)
         reply = self._reply(request, await self._generations(request, prompts))
         if request.stream:
-            return await EventStream.open(_stream(reply), _broken)
+            return await EventStream.open(_stream(reply), broken)
         await gathered([generation.read() for generation in reply.generations])
-        return Response(encode_json(completion(reply)), media_type="application/json")
+        return json_response(completion(reply))
 
     async def _generations(self, request: CompletionRequest, prompts: Sequence[reading.Prompt]) -> list[Generation]:
         self._service.models.check(request.model)
@@ -89,7 +88,3 @@ async def _stream(reply: Reply) -> AsyncGenerator[bytes, None]:
             writer = writers[index]
             yield writer.closing() if events is None else writer.chunk(events)
     yield ending(reply)
-
-
-def _broken(error: ApiError) -> bytes:
-    return b"data: " + error_bytes(error) + b"\n\n" + DONE

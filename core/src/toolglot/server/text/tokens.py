@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import Struct
 from starlette.responses import Response
 
 from toolglot.errors import RequestError
@@ -14,7 +13,7 @@ from toolglot.server.chat.logprobs import shown, token_bytes
 from toolglot.server.chat.reading import read_tools
 from toolglot.server.chat.turns import conversation, convert_with_turns
 from toolglot.server.decoding import convert, decode_object, decoded, off_loop, refuse_unserved
-from toolglot.server.encoding import encode_json
+from toolglot.server.encoding import json_response
 from toolglot.server.service import Service
 from toolglot.server.text.protocol import (
     TOKENIZE_HARMLESS_ONLY,
@@ -48,7 +47,7 @@ class Tokens:
         self._check_model(request.model)
         generator = self._service.generator
         check_tokens(request.tokens, generator.info.vocab_size, "tokens")
-        return _json(DetokenizeAnswer(await generator.decode(request.tokens)))
+        return json_response(DetokenizeAnswer(await generator.decode(request.tokens)))
 
     async def _tokens(self, request: TokenizeRequest, ask: Ask | None) -> Sequence[int]:
         if ask is not None:
@@ -61,7 +60,7 @@ class Tokens:
     def _answer(self, request: TokenizeRequest, tokens: tuple[int, ...]) -> Response:
         texts = self._service.generator.token_texts
         strs = tuple(shown(token_bytes(token, texts)) for token in tokens) if request.return_token_strs else None
-        return _json(TokenizeAnswer(len(tokens), self._service.generator.info.max_model_len, tokens, strs))
+        return json_response(TokenizeAnswer(len(tokens), self._service.generator.info.max_model_len, tokens, strs))
 
     def _check_model(self, name: str | None) -> None:
         if name is not None:
@@ -100,7 +99,3 @@ def _ask(request: TokenizeRequest) -> Ask:
         tools=read_tools(request.tools),
         chat_template_kwargs=request.chat_template_kwargs or {},
     )
-
-
-def _json(value: Struct) -> Response:
-    return Response(encode_json(value), media_type="application/json")
