@@ -25,7 +25,8 @@ PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.tom
 PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]
 PLUGIN_MODULES = sorted(path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir() and path.suffix == "")
 REQUIREMENT_FILES = ["constraints.txt", *(f"{package}/pyproject.toml" for package in PACKAGES)]
-PARALLEL = ["--numprocesses=auto", "--dist=loadscope"]
+PARALLEL = ["--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder"]
+"""In the order of pyproject.toml's testpaths: the modules of few and long tests first, so that none of them is last."""
 BFCL = "bfcl-eval==2026.3.23"
 """The Berkeley Function Calling Leaderboard, version 4. It pins much that its data do not need."""
 SUITE = "jsonschema-4.26.0"
