@@ -31,16 +31,12 @@ NO_DRAFTS: Final = Drafts()
 class PromptLookup(Struct, frozen=True):
     """Guesses that what followed the last tokens before will follow them again.
 
-    ``count`` tokens are guessed, where the last ``longest`` to ``shortest`` tokens occurred before.
+    ``count`` tokens are guessed, where the last ``longest`` to ``shortest`` tokens, at least one, occurred before.
     """
 
     count: int
     longest: int
     shortest: int
-
-    def __post_init__(self) -> None:
-        if not (self.count > 0 and 0 < self.shortest <= self.longest):
-            raise ValueError("a lookup guesses at least one token, after 1 <= shortest <= longest that occurred before")
 
 
 class History:
