@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections.abc import Sequence
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams
 from toolglot.engine.scheduler import Scheduler
 from toolglot.errors import EngineError, ModelError, QueueFullError
+from toolglot.grammar.matcher import TokenSet
 
 FOREVER = SamplingParams(max_tokens=900_000, temperature=0)
 PROMPTS = [[5], [1, 2, 3], list(range(40)), [*range(90, 10, -1)], [7, 7, 7, 7, 7, 7, 7], list(range(33))]
@@ -29,33 +32,29 @@ class Steps:
         self.allowed = list(allowed)
 
     def matcher(self) -> Steps:
-        return Steps(*self.allowed)
+        return type(self)(*self.allowed)
 
     @property
     def finished(self) -> bool:
         return not self.allowed
 
-    def mask(self, logits: torch.Tensor) -> None:
-        forbidden = torch.ones_like(logits, dtype=torch.bool)
-        forbidden[sorted(self.allowed[0])] = False
-        logits[forbidden] = -torch.inf
+    def forced(self, most: int) -> list[int]:
+        return [next(iter(allowed)) for allowed in takewhile(lambda each: len(each) == 1, self.allowed[:most])]
+
+    def fill(self, words: torch.Tensor, drafts: Sequence[int] = ()) -> None:
+        for row, allowed in zip_longest(words, self.allowed[: len(words)], fillvalue=set()):
+            row.copy_(TokenSet.of(allowed, 96).words)
 
     def accept(self, token: int) -> bool:
         return token in self.allowed.pop(0)
 
 
 class BrokenMask(Steps):
-    def matcher(self) -> BrokenMask:
-        return BrokenMask(*self.allowed)
-
-    def mask(self, logits: torch.Tensor) -> None:
+    def fill(self, words: torch.Tensor, drafts: Sequence[int] = ()) -> None:
         raise ValueError("broken")
 
 
 class Disagreeing(Steps):
-    def matcher(self) -> Disagreeing:
-        return Disagreeing(*self.allowed)
-
     def accept(self, token: int) -> bool:
         return False
 

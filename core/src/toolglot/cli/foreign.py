@@ -10,7 +10,6 @@ _ONE_DEVICE = (
 _CACHE = "its engine sizes its cache by --max-model-len and --max-num-seqs"
 _DTYPE = "its engine runs weights as --dtype says, whatever a GGUF file has; leave the flag out"
 _ADAPTER = "merge the adapter into the weights, and serve the merged directory"
-_SPECULATION = "its engine decodes without speculation; leave the flag out"
 _LOCAL = "a model is a directory, a GGUF file or a hub name; leave the flag out"
 
 FOREIGN_FLAGS: Mapping[str, str] = {
@@ -34,7 +33,6 @@ FOREIGN_FLAGS: Mapping[str, str] = {
     "-q": _DTYPE,
     "--enable-lora": _ADAPTER,
     "--lora-modules": _ADAPTER,
-    "--speculative-config": _SPECULATION,
     "--revision": _LOCAL,
     "--trust-remote-code": "code from a checkpoint is never run; use a model that transformers itself supports",
     "--guided-decoding-backend": "the grammar is always XGrammar's; leave the flag out",

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from toolglot.cli import reading, server_flags
 from toolglot.cli.arguments import json_object, positive
+from toolglot.cli.speculation import prompt_lookup
 from toolglot.requests import StrictLevel
 
 EPILOG = """\
@@ -148,5 +149,12 @@ def _add_engine(group: Any) -> None:
         choices=("auto", "flash", "sdpa"),
         default="auto",
         help="attention kernel (default: auto)",
+    )
+    group.add_argument(
+        "--speculative-config",
+        metavar="JSON",
+        type=prompt_lookup,
+        help="guess tokens from those before, and check several at once: "
+        """'{"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 3}' (default: off)""",
     )
     group.add_argument("--seed", type=int, help="the seed of requests that give none (default: random)")

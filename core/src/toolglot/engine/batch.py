@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import torch
 
@@ -86,14 +86,18 @@ class Batch:
         self.decodes = _group(self.pieces[:alone], block_size, device)
         self.chunks = _group(self.pieces[alone:], block_size, device)
         rows = [(piece.sequence, at) for piece in self.pieces for at in range(piece.sequence.computed, piece.end)]
-        self.token_ids = torch.tensor([sequence.tokens[at] for sequence, at in rows], device=device)
+        self.token_ids = torch.tensor([token for piece in self.pieces for token in piece.tokens], device=device)
         self.positions = torch.tensor([at for _, at in rows], device=device)
         slots = [sequence.blocks[at // block_size] * block_size + at % block_size for sequence, at in rows]
         self.slots = torch.tensor(slots, device=device)
         """Where each token's keys and values go: block * block size + offset."""
         ends = accumulate(piece.count for piece in self.pieces)
-        self.last = torch.tensor([end - 1 for end in ends], device=device)
-        """The last token of each piece [pieces]: whose logits are needed."""
+        needed = [range(end - 1 - piece.drafts, end) for piece, end in zip(self.pieces, ends, strict=True)]
+        self.last = torch.tensor([*chain.from_iterable(needed)], device=device)
+        """The last token of each piece, and with drafts the one before them too, and they: whose logits are needed."""
+        places = zip(self.pieces, accumulate(map(len, needed), initial=0), strict=False)
+        self.complete = [(piece, place) for piece, place in places if piece.completes]
+        """The pieces that complete their sequences, with the place of the first token that they have in ``last``."""
 
 
 def _seen(keys: torch.Tensor, query: torch.Tensor, window: int | None) -> torch.Tensor:

@@ -14,6 +14,8 @@ import torch
 
 from toolglot.engine import kernels
 from toolglot.engine.blocks import BlockPool
+from toolglot.engine.choosing import Chooser
+from toolglot.engine.drafts import PromptLookup
 from toolglot.engine.grammars import Grammars
 from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
@@ -49,6 +51,7 @@ class LocalEngine:
         max_num_seqs: How many requests run at once.
         max_queue: How many more may wait.
         attention: ``flash``, ``sdpa``, or ``auto``: flash-attn where it runs.
+        lookup: Guess tokens that no grammar forces from those before; by default, none are.
         seed: Makes requests without a seed of their own reproducible, given the same order of requests.
 
     Raises:
@@ -67,6 +70,7 @@ class LocalEngine:
         max_num_seqs: int = 16,
         max_queue: int = 256,
         attention: kernels.Choice = "auto",
+        lookup: PromptLookup | None = None,
         seed: int | None = None,
     ) -> None:
         torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
@@ -75,6 +79,7 @@ class LocalEngine:
         self._kernels, reason = kernels.choose(attention, self._model.layers, self._model.like)
         self._tokenizer = tokenizer
         self._max_num_seqs, self._max_queue = max_num_seqs, max_queue
+        self._lookup = lookup
         self._seeds = random.Random(seed)  # noqa: S311  # for sampling
         self._grammars: Grammars | None = None
         self._loop: Loop | None = None
@@ -118,7 +123,7 @@ class LocalEngine:
                 max_num_seqs=self._max_num_seqs,
                 budget=_BATCH_TOKENS[model.device.type],
             ),
-            stop_ids=self.info.stop_token_ids,
+            chooser=Chooser(model, self.info.stop_token_ids, self._lookup),
             deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
         )
         self._loop.start()

@@ -82,7 +82,7 @@ class Model:
 
     @torch.inference_mode()
     def forward(self, step: attention.BatchStep) -> torch.Tensor:
-        """The logits after each piece of the batch [pieces, vocab_size], float32."""
+        """The logits after the tokens ``batch.last`` [tokens, vocab_size], float32."""
         batch = step.batch
         return self._run(step, batch.token_ids, batch.positions, batch.last).float()
 

@@ -5,7 +5,7 @@ ids.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -49,6 +49,19 @@ class TokenLogprobs(Struct, frozen=True):
     """The most probable tokens (id, log probability), the first being the most probable; none that was forbidden."""
 
 
+DraftKind: TypeAlias = Literal["grammar", "prompt"]
+"""What tokens were guessed from: a grammar that forces them, or what followed the same tokens before."""
+
+
+class Speculation(Struct, frozen=True):
+    """What came of the tokens that were guessed for one step."""
+
+    kind: DraftKind
+    drafted: int
+    accepted: int
+    """How many of them came indeed: so many forward passes were not needed for this request."""
+
+
 class TokenDelta(Struct, frozen=True):
     """Tokens of one step. The stop token itself is not among them. ``finish`` is set on the last delta, whose tokens
     may be empty.
@@ -62,6 +75,8 @@ class TokenDelta(Struct, frozen=True):
     """One for each of ``token_ids``, where they were asked for."""
     cached_tokens: int = 0
     """On the first delta, how many tokens of the prompt were in the prefix cache, and not computed."""
+    speculation: Speculation | None = None
+    """Where tokens were guessed."""
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):

@@ -12,15 +12,27 @@ from toolglot.engine.sequence import Sequence
 
 
 class Piece(Struct, frozen=True):
-    """The next ``count`` tokens of a sequence that are not computed yet."""
+    """The next ``count`` tokens of a sequence that are not computed yet; the last ``drafts`` of them are guesses."""
 
     sequence: Sequence
     count: int
+    drafts: int = 0
 
     @property
     def end(self) -> int:
         """The length of the sequence up to the end of this piece."""
         return self.sequence.computed + self.count
+
+    @property
+    def tokens(self) -> list[int]:
+        """These tokens."""
+        sequence = self.sequence
+        return [*sequence.tokens[sequence.computed : self.end], *sequence.drafts.tokens[: self.drafts]]
+
+    @property
+    def completes(self) -> bool:
+        """Whether it reaches the end of its sequence: then a token can be chosen."""
+        return self.end >= len(self.sequence.tokens)
 
 
 class Scheduler:
@@ -77,15 +89,27 @@ class Scheduler:
             left -= pieces[-1].count
         return pieces
 
+    def extend(self, pieces: Iterable[Piece]) -> list[Piece]:
+        """The same pieces, with as many drafts after those that complete their sequences as there is room for in the
+        budget and, with a block left for each sequence that runs, in the cache.
+        """
+        pieces = [*pieces]
+        left = self.budget - sum(piece.count for piece in pieces)
+        for at, piece in enumerate(pieces):
+            if left > 0 and piece.sequence.drafts.tokens and piece.completes:
+                drafts = self._reserve(piece, min(left, len(piece.sequence.drafts.tokens)))
+                pieces[at] = Piece(piece.sequence, piece.count + drafts, drafts)
+                left -= drafts
+        return pieces
+
     def advance(self, pieces: Iterable[Piece]) -> None:
-        """Note that these pieces are computed; blocks that they fill can be found from now on."""
-        size = self.blocks.size
+        """Note that these pieces are computed, all but their drafts."""
         for piece in pieces:
-            sequence = piece.sequence
-            first, sequence.computed = sequence.computed // size, piece.end
-            full = sequence.computed // size
-            for block, key in zip(sequence.blocks[first:full], self._keys(sequence, full)[first:], strict=True):
-                self.blocks.publish(block, key)
+            self._compute(piece.sequence, piece.end - piece.drafts)
+
+    def accept(self, sequence: Sequence, drafts: int) -> None:
+        """Note that so many of a sequence's drafts, computed with its last piece, are now among its tokens."""
+        self._compute(sequence, sequence.computed + drafts)
 
     def shrink(self) -> bool:
         """Halve the budget; False, and nothing is changed, where that leaves less than a token for each sequence."""
@@ -127,6 +151,21 @@ class Scheduler:
         sequence.computed = 0
         self.waiting.appendleft(sequence)
         return sequence
+
+    def _reserve(self, piece: Piece, drafts: int) -> int:
+        """For how many drafts after a piece there are blocks."""
+        sequence, size = piece.sequence, self.blocks.size
+        missing = -(-(piece.end + drafts) // size) - len(sequence.blocks)
+        if missing > 0:
+            sequence.blocks += self.blocks.take(missing, leave=len(self.running)) or ()
+        return min(drafts, len(sequence.blocks) * size - piece.end)
+
+    def _compute(self, sequence: Sequence, computed: int) -> None:
+        """Note how many tokens are computed; blocks that they fill can be found from now on."""
+        first, sequence.computed = sequence.computed // self.blocks.size, computed
+        full = computed // self.blocks.size
+        for block, key in zip(sequence.blocks[first:full], self._keys(sequence, full)[first:], strict=True):
+            self.blocks.publish(block, key)
 
     def _keys(self, sequence: Sequence, count: int) -> list[bytes]:
         """The keys of the sequence's first ``count`` blocks, which it remembers."""

@@ -59,6 +59,8 @@ class ObservedEngine:
             async with aclosing(tokens):
                 async for delta in tokens:
                     pace.step(len(delta.token_ids), delta.cached_tokens)
+                    if delta.speculation is not None:
+                        self._traffic.speculation(delta.speculation)
                     yield delta
         finally:
             pace.end()
