@@ -166,6 +166,7 @@ def load_engine(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) ->
         max_num_seqs=arguments.max_num_seqs,
         max_queue=arguments.max_queue,
         attention=arguments.attention,
+        enforce_eager=arguments.enforce_eager,
         seed=arguments.seed,
     )
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from toolglot.engine.attention import BatchStep
 from toolglot.engine.batch import Batch
+from toolglot.engine.graphs import Graphs
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.logits import LogitsProcessor
@@ -30,6 +31,7 @@ class Loop:
     """Runs sequences until :meth:`stop`. Others use :meth:`start`, :meth:`submit`, :meth:`stop`, :attr:`live`,
     :attr:`alive` and :attr:`failures` only.
 
+    ``runner`` makes the forward passes of ``model``: it itself, or graphs of them.
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
     nobody listens any more, which ends the loop.
     """
@@ -41,11 +43,12 @@ class Loop:
         cache: KVCache,
         scheduler: Scheduler,
         *,
+        runner: Model | Graphs,
         stop_ids: frozenset[int],
         deliver: Callable[[list[tuple[Sequence, Outcome]]], object],
     ) -> None:
         self._model, self._kernels, self._cache = model, kernels, cache
-        self._scheduler = scheduler
+        self._scheduler, self._runner = scheduler, runner
         self._stop_ids = stop_ids
         self._deliver = deliver
         self.live: set[Sequence] = set()
@@ -109,7 +112,7 @@ class Loop:
     def _step(self, pieces: list[Piece]) -> None:
         try:
             batch = Batch(pieces, block_size=self._kernels.block_size, device=self._model.device)
-            logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
+            logits = self._runner.forward(BatchStep(batch, self._cache, self._kernels))
         except Exception as error:  # noqa: BLE001  whatever torch raises costs this batch at most, and the loop goes on
             self._recover(pieces, error)
             return
