@@ -202,8 +202,10 @@ class NoReading(TorchDispatchMode):
     """Fails where a value of a tensor is read, or decides about a shape: a graph cannot hold that."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        read = {"aten::_local_scalar_dense", "aten::nonzero", "aten::item", "aten::is_nonzero", "aten::equal"}
-        assert func.name().partition(".")[0] not in read, f"{func.name()} reads a tensor"
+        name = func.name().partition(".")[0].removeprefix("aten::")
+        masks = name in ("index", "index_put_") and any(at is not None and at.dtype == torch.bool for at in args[1])
+        reading = name.startswith(("_local_scalar", "nonzero", "masked_select", "unique", "_unique", "equal"))
+        assert not (masks or reading), f"{name} reads a tensor"
         return func(*args, **kwargs or {})
 
 
