@@ -156,9 +156,9 @@ def test_without_graphs_that_can_be_trusted_passes_run_as_ever(model, caplog, ki
     step = decoder.step([9, 12])
     torch.testing.assert_close(decoder.graphs.forward(step), model.forward(step))
     record = next(record for record in caplog.records if record.levelno == logging.WARNING)
-    assert record.getMessage() == "CUDA graphs: none, since capturing failed (decoding is slower)"
+    assert record.getMessage() == "CUDA graphs cannot be captured, so decoding is slower"
     assert record.exc_info is not None
-    assert ("not permitted" if kind == "fails" else "something else") in str(record.exc_info[1])
+    assert ("not permitted" if kind == "fails" else "something else") in decoder.graphs.found
 
 
 @pytest.mark.parametrize("name", FLASH)
@@ -178,11 +178,15 @@ async def test_an_engine_with_flash_and_graphs_says_what_generate_says(
         said.is_left_by(tokens)
     assert capture.sizes == [5, 4, 2, 1]
     assert capture.replays[5]
+    assert engine.info.facts["cuda_graphs"] == "for 1 2 4 5 sequences"
 
 
-@pytest.mark.parametrize("settings", [{"enforce_eager": True}, {"attention": "sdpa"}])
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"enforce_eager": True}, "none, as asked"), ({"attention": "sdpa"}, "none with sdpa")],
+)
 async def test_nothing_is_captured_when_told_so_or_by_kernels_that_cannot_be(
-    checkpoint, serve, capture, collect, monkeypatch, settings
+    checkpoint, serve, capture, collect, monkeypatch, settings, reason
 ):
     if "attention" not in settings:
         monkeypatch.setattr(kernels, "choose", lambda *_: (FLASH["flash2"], "for the test"))
@@ -192,6 +196,7 @@ async def test_nothing_is_captured_when_told_so_or_by_kernels_that_cannot_be(
     await collect(engine, [1, 2, 3])
 
     assert not capture.sizes
+    assert engine.info.facts["cuda_graphs"] == reason
 
 
 def test_nothing_captures_on_the_cpu():
@@ -204,8 +209,8 @@ class NoReading(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.name().partition(".")[0].removeprefix("aten::")
         masks = name in ("index", "index_put_") and any(at is not None and at.dtype == torch.bool for at in args[1])
-        reading = name.startswith(("_local_scalar", "nonzero", "masked_select", "unique", "_unique", "equal"))
-        assert not (masks or reading), f"{name} reads a tensor"
+        reads = masks or name.startswith(("_local_scalar", "nonzero", "masked_select", "unique", "_unique", "equal"))
+        assert not reads, f"{name} reads a tensor"
         return func(*args, **kwargs or {})
 
 

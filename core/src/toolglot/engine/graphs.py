@@ -59,7 +59,8 @@ class Graphs:
         width = -(-max_model_len // kernels.block_size)
         self._inputs[-1] = self._inputs[-1].repeat(1, width)
         self._pads = [tensor[-1].clone() for tensor in self._inputs]
-        self._capture_all(_sizes(max_num_seqs))
+        self.found = self._capture_all(_sizes(max_num_seqs))
+        """For how many sequences there are graphs, or why there are none."""
 
     def forward(self, step: BatchStep) -> torch.Tensor:
         """As :meth:`Model.forward`."""
@@ -73,17 +74,17 @@ class Graphs:
         return self._replays[size]()[:count].clone()
 
     @torch.inference_mode()
-    def _capture_all(self, sizes: list[int]) -> None:
+    def _capture_all(self, sizes: list[int]) -> str:
         try:
             with progress("Capturing CUDA graphs") as report:
                 for done, size in enumerate(reversed(sizes)):  # the largest first: the others take its memory
                     report(done, len(sizes))
                     self._replays[size] = self._captured(size)
-        except Exception as error:
+        except Exception as error:  # models and kernels that cannot be captured raise whatever they like
             self._replays.clear()
-            _logger.warning("CUDA graphs: none, since capturing failed (decoding is slower)", exc_info=error)
-        else:
-            _logger.info("CUDA graphs: for decoding %s sequences", ", ".join(map(str, sizes)))
+            _logger.warning("CUDA graphs cannot be captured, so decoding is slower", exc_info=error)
+            return f"none, {type(error).__name__}: {error}"
+        return f"for {' '.join(map(str, sizes))} sequences"
 
     def _captured(self, size: int) -> Run:
         """What replays a pass over ``size`` rows of the buffers. Raises RuntimeError: it computes something else."""

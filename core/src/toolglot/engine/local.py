@@ -87,24 +87,25 @@ class LocalEngine:
         limits = {**self._model.limits, "the memory for its key-value cache": budget}
         length, length_reason = _length(max_model_len, limits)
         self._blocks = min(budget, max_num_seqs * (length + block)) // block  # at least one sequence of full length
+        self._facts: dict[str, Any] = {
+            "attention": self._kernels.name,
+            "attention_reason": reason,
+            "dtype": next(iter(self._model.weights)),
+            "dtype_reason": dtype_reason,
+            "weights": " and ".join(f"{count / 1e6:.1f} M {kind}" for kind, count in self._model.weights.items()),
+            "device": str(device),
+            "threads": torch.get_num_threads(),
+            "max_model_len": length,
+            "max_model_len_reason": length_reason,
+            "max_num_seqs": max_num_seqs,
+            "cache_tokens": self._blocks * block,
+        }
         self.info = ModelInfo(
             name=name,
             max_model_len=length,
             vocab_size=self._model.vocab_size,
             stop_token_ids=self._model.stop_ids | {tokenizer.eos_token_id} - {None},
-            facts={
-                "attention": self._kernels.name,
-                "attention_reason": reason,
-                "dtype": next(iter(self._model.weights)),
-                "dtype_reason": dtype_reason,
-                "weights": " and ".join(f"{count / 1e6:.1f} M {kind}" for kind, count in self._model.weights.items()),
-                "device": str(device),
-                "threads": torch.get_num_threads(),
-                "max_model_len": length,
-                "max_model_len_reason": length_reason,
-                "max_num_seqs": max_num_seqs,
-                "cache_tokens": self._blocks * block,
-            },
+            facts=self._facts,
         )
 
     async def start(self) -> None:
@@ -188,12 +189,17 @@ class LocalEngine:
     def _runner(self, cache: KVCache) -> Model | Graphs:
         """What makes forward passes: CUDA graphs where they can be captured, else the model itself."""
         capture = graphs.capture_on(self._model.device)
-        if capture is None or self._enforce_eager or not self._kernels.capturable:
+        if capture is None:
             return self._model
-        return Graphs(
+        if self._enforce_eager or not self._kernels.capturable:
+            self._facts["cuda_graphs"] = "none, as asked" if self._enforce_eager else f"none with {self._kernels.name}"
+            return self._model
+        runner = Graphs(
             self._model, self._kernels, cache, capture=capture,
             max_num_seqs=self._max_num_seqs, max_model_len=self.info.max_model_len, spare_block=self._blocks,
         )  # fmt: skip
+        self._facts["cuda_graphs"] = runner.found
+        return runner
 
     def _check(self, prompt: Seq[int], sampling: SamplingParams) -> None:
         if not prompt or sampling.max_tokens < 1:
