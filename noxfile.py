@@ -106,6 +106,16 @@ def bench_engine(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """Whether the engine is right on this machine's GPU, and how fast. ``-- --flash4``: install flash-attn 4 first."""
+    install_workspace(session, "engine,grammar", "demo")
+    if "--flash4" in session.posargs:
+        install(session, "--pre", "flash-attn-4")
+    arguments = [one for one in session.posargs if one != "--flash4"]
+    session.run("python", "-m", "benchmarks.gpu", *arguments)
+
+
+@nox.session
 def strict(session: nox.Session) -> None:
     """Whether grammars keep their promise, in minutes. ``-- suite|sample|load|live``: one part and its flags."""
     install_workspace(session, "engine,grammar,server,testing,bench", "strict")

@@ -495,8 +495,8 @@ def test_info_tells_what_startup_logs(checkpoint):
     [
         ({"max_model_len": 257}, "from 2 to 256, because of its config's max_position_embeddings"),
         ({"dtype": "float8"}, "unknown dtype 'float8'; use auto, float32, bfloat16 or int8"),
-        ({"attention": "flash"}, "attention `flash` cannot run: flash-attn needs CUDA"),
-        ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash or sdpa"),
+        ({"attention": "flash2"}, "--attention flash2 cannot run here: it needs CUDA"),
+        ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash2, flash4, sdpa"),
     ],
 )
 def test_settings_that_cannot_be_had_say_why(checkpoint, settings, message):

@@ -146,9 +146,9 @@ def _add_engine(group: Any) -> None:
     group.add_argument("--threads", metavar="N", type=positive, help="CPU threads (default: cores - 1)")
     group.add_argument(
         "--attention",
-        choices=("auto", "flash", "sdpa"),
+        choices=("auto", "flash2", "flash4", "sdpa"),
         default="auto",
-        help="attention kernel (default: auto)",
+        help="attention kernel: flash-attn 2 or 4, or torch's (default: auto, the first of these that runs)",
     )
     group.add_argument(
         "--speculative-config",
@@ -157,4 +157,5 @@ def _add_engine(group: Any) -> None:
         help="guess tokens from those before, and check several at once: "
         """'{"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 3}' (default: off)""",
     )
+    group.add_argument("--enforce-eager", action="store_true", help="do not decode from CUDA graphs")
     group.add_argument("--seed", type=int, help="the seed of requests that give none (default: random)")

@@ -167,6 +167,7 @@ def load_engine(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) ->
         max_queue=arguments.max_queue,
         attention=arguments.attention,
         lookup=arguments.speculative_config,
+        enforce_eager=arguments.enforce_eager,
         seed=arguments.seed,
     )
 

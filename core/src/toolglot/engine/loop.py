@@ -13,6 +13,7 @@ import torch
 from toolglot.engine.attention import BatchStep
 from toolglot.engine.batch import Batch
 from toolglot.engine.choosing import Chooser, mask
+from toolglot.engine.graphs import Graphs
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.model import Model
@@ -28,6 +29,7 @@ class Loop:
     """Runs sequences until :meth:`stop`. Others use :meth:`start`, :meth:`submit`, :meth:`stop`, :attr:`live`,
     :attr:`alive` and :attr:`failures` only.
 
+    ``runner`` makes the forward passes of ``model``: it itself, or graphs of them.
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
     nobody listens any more, which ends the loop.
     """
@@ -39,11 +41,12 @@ class Loop:
         cache: KVCache,
         scheduler: Scheduler,
         *,
+        runner: Model | Graphs,
         chooser: Chooser,
         deliver: Callable[[list[tuple[Sequence, Outcome]]], object],
     ) -> None:
         self._model, self._kernels, self._cache = model, kernels, cache
-        self._scheduler, self._chooser = scheduler, chooser
+        self._scheduler, self._runner, self._chooser = scheduler, runner, chooser
         self._deliver = deliver
         self.live: set[Sequence] = set()
         """All sequences that wait or run."""
@@ -113,7 +116,7 @@ class Loop:
     def _step(self, pieces: list[Piece]) -> None:
         try:
             batch = Batch(pieces, block_size=self._kernels.block_size, device=self._model.device)
-            logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
+            logits = self._runner.forward(BatchStep(batch, self._cache, self._kernels))
             mask(batch.complete, logits, self._guarded)
         except Exception as error:  # noqa: BLE001  whatever torch raises costs this batch at most, and the loop goes on
             self._recover(self._left(pieces), error)
