@@ -37,6 +37,13 @@ class Group:
         return torch.tensor(rows, dtype=torch.int32, device=self._device)
 
     @cached_property
+    def run(self) -> slice | None:
+        """Where the blocks are, if they are those of one piece and follow each other."""
+        first, *more = self._blocks
+        row = slice(first[0], first[0] + len(first))
+        return row if not more and first == [*range(row.start, row.stop)] else None
+
+    @cached_property
     def lengths(self) -> torch.Tensor:
         """How many keys each piece sees at its end [pieces], int32."""
         return torch.tensor(self.key_lengths, dtype=torch.int32, device=self._device)

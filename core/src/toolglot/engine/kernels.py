@@ -46,7 +46,9 @@ class SdpaKernels:
 
     def decode(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
         keys, values = (
-            pool.index_select(0, group.tables.flatten()).view(len(group), -1, *pool.shape[2:]).transpose(1, 2)
+            (pool.index_select(0, group.tables.flatten()) if group.run is None else pool[group.run])
+            .view(len(group), -1, *pool.shape[2:])
+            .transpose(1, 2)
             for pool in pools
         )
         # The query heads that share a key-value head become one query of several rows: no key is copied for each.
