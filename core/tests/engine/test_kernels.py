@@ -145,3 +145,19 @@ def test_sdpa_is_chosen_on_the_cpu_and_the_reason_given():
 def test_an_explicit_choice_that_cannot_run_is_an_error(choice, message):
     with pytest.raises(ModelError, match=message):
         choose(choice, [LAYER], LIKE)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+@pytest.mark.parametrize("blocks", [[3, 4, 5], [5, 3, 4]], ids=["that follow each other", "anywhere"])
+def test_a_sequence_alone_gets_what_it_gets_in_a_batch_bit_for_bit(scoring, blocks):
+    kernels, pools = SdpaKernels(8), (torch.randn(9, 8, 2, 16), torch.randn(9, 8, 2, 16))
+    query = torch.randn(2, 6, 16)
+
+    def decode(query: torch.Tensor, lengths: list[int], tables: list[list[int]]) -> torch.Tensor:
+        group = Group([1] * len(lengths), lengths, tables, block_size=8, device=LIKE.device)
+        return kernels.decode(query, pools, group, scoring)
+
+    alone = decode(query[1:], [19], [blocks])
+    together = decode(query, [35, 19], [[0, 1, 2, 6, 7], blocks])
+
+    assert torch.equal(alone[0], together[1])

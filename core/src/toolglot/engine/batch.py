@@ -38,10 +38,10 @@ class Group:
 
     @cached_property
     def run(self) -> slice | None:
-        """Where the blocks are, if they are those of one piece and follow each other."""
-        first, *more = self._blocks
-        row = slice(first[0], first[0] + len(first))
-        return row if not more and first == [*range(row.start, row.stop)] else None
+        """The blocks, if they are those of one piece and follow each other."""
+        row, *more = self._blocks
+        run = slice(row[0], row[0] + len(row))
+        return None if more or [*row] != [*range(run.start, run.stop)] else run
 
     @cached_property
     def lengths(self) -> torch.Tensor:

@@ -38,20 +38,22 @@ class Int8Linear(nn.Module):
     def __init__(self, *linears: nn.Linear, steps: int | None = None) -> None:
         super().__init__()
         self._steps = steps or input_steps()
-        # What is left is half a step at most. A tensor, since torch takes a number in twice the time.
-        self._finer = torch.tensor(2.0 * self._steps)
+        self._finer = 2 * self._steps  # what is left is half a step at most
+        self._shares = torch.tensor([1, 1 / self._finer]) / self._steps
         self._weight = _packed(torch.cat([linear.weight.detach().float() for linear in linears]))
         self.bias = _biases(linears)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """From [..., inputs] to [..., outputs], both float32."""
-        scale = torch.add(_TINY, rows.abs().amax(-1, keepdim=True), alpha=1 / self._steps)
-        scaled = rows / scale
-        coarse = scaled.round()
-        both = torch.stack((coarse, scaled.sub_(coarse).mul_(self._finer)))
+        # A pass of one token is mostly such small operations as these: no more of them than it takes.
+        shares = self._shares.view(2, *[1] * rows.dim())
+        scales = torch.addcmul(_TINY, rows.abs().amax(-1, keepdim=True), shares)
+        both = rows / scales
+        coarse, fine = both.unbind()
+        fine.sub_(coarse.round_(), alpha=self._finer)
         result, left = _linear(both, 1.0, self._steps + 1, self._weight).unbind()
-        result.add_(left, alpha=0.5 / self._steps)
-        return result.mul_(scale) if self.bias is None else torch.addcmul(self.bias, result, scale)
+        result.add_(left, alpha=1 / self._finer)
+        return result.mul_(scales[0]) if self.bias is None else torch.addcmul(self.bias, result, scales[0])
 
 
 class _Together:
@@ -70,7 +72,7 @@ class _Together:
         """
         if rows is not self._rows or index not in self._parts or not torch.equal(rows, self._content):
             self._rows, self._content = rows, rows.clone()
-            self._parts = dict(enumerate(self._layer(rows).split(self._sizes, -1)))
+            self._parts = dict(enumerate(self._layer.forward(rows).split_with_sizes(self._sizes, -1)))
         part = self._parts.pop(index)
         if not self._parts:
             self._rows = None
