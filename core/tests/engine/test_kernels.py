@@ -148,16 +148,12 @@ def test_an_explicit_choice_that_cannot_run_is_an_error(choice, message):
 
 
 @pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize("blocks", [[3, 4, 5], [5, 3, 4]], ids=["that follow each other", "anywhere"])
-def test_a_sequence_alone_gets_what_it_gets_in_a_batch_bit_for_bit(scoring, blocks):
-    kernels, pools = SdpaKernels(8), (torch.randn(9, 8, 2, 16), torch.randn(9, 8, 2, 16))
-    query = torch.randn(2, 6, 16)
+def test_it_makes_no_difference_whether_blocks_follow_each_other(scoring):
+    pools = torch.randn(9, 8, 2, 16), torch.randn(9, 8, 2, 16)
+    for pool in pools:
+        pool[[8, 1, 6]] = pool[[3, 4, 5]]
+    query = torch.randn(1, 6, 16)
+    runs, elsewhere = (Group([1], [19], [row], block_size=8, device=LIKE.device) for row in ([3, 4, 5], [8, 1, 6]))
 
-    def decode(query: torch.Tensor, lengths: list[int], tables: list[list[int]]) -> torch.Tensor:
-        group = Group([1] * len(lengths), lengths, tables, block_size=8, device=LIKE.device)
-        return kernels.decode(query, pools, group, scoring)
-
-    alone = decode(query[1:], [19], [blocks])
-    together = decode(query, [35, 19], [[0, 1, 2, 6, 7], blocks])
-
-    assert torch.equal(alone[0], together[1])
+    assert (runs.run, elsewhere.run) == (slice(3, 6), None)
+    assert torch.equal(*(SdpaKernels(8).decode(query, pools, group, scoring) for group in (runs, elsewhere)))
