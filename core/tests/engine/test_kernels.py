@@ -272,3 +272,15 @@ def test_an_explicit_choice_takes_no_other(gpu):
 
     with pytest.raises(ModelError, match="flash-attn-4 is not installed: pip install --pre flash-attn-4"):
         choose("flash4", [LAYER], LIKE)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_it_makes_no_difference_whether_blocks_follow_each_other(scoring):
+    pools = torch.randn(9, 8, 2, 16), torch.randn(9, 8, 2, 16)
+    for pool in pools:
+        pool[[8, 1, 6]] = pool[[3, 4, 5]]
+    query = torch.randn(1, 6, 16)
+    runs, elsewhere = (Group([1], [19], [row], block_size=8, device=LIKE.device) for row in ([3, 4, 5], [8, 1, 6]))
+
+    assert (runs.run, elsewhere.run) == (slice(3, 6), None)
+    assert torch.equal(*(SdpaKernels(8).decode(query, pools, group, scoring) for group in (runs, elsewhere)))

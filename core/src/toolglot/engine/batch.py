@@ -35,6 +35,13 @@ class Group:
         return self._padded(self._blocks)
 
     @cached_property
+    def run(self) -> slice | None:
+        """The blocks, if they are those of one piece and follow each other."""
+        row, *more = self._blocks
+        run = slice(row[0], row[0] + len(row))
+        return None if more or [*row] != [*range(run.start, run.stop)] else run
+
+    @cached_property
     def lengths(self) -> torch.Tensor:
         """How many keys each piece sees at its end [pieces], int32."""
         return torch.tensor(self.key_lengths, dtype=torch.int32, device=self._device)

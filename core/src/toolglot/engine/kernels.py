@@ -55,8 +55,7 @@ class SdpaKernels:
     def decode(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
         tables, mask = group.visible(scoring.window)
         keys, values = (
-            pool.index_select(0, tables.flatten()).view(len(group), -1, *pool.shape[2:]).transpose(1, 2)
-            for pool in pools
+            _blocks(pool, tables, group.run).view(len(group), -1, *pool.shape[2:]).transpose(1, 2) for pool in pools
         )
         # The query heads that share a key-value head become one query of several rows: no key is copied for each.
         rows = query.view(len(group), keys.shape[1], -1, query.shape[-1])
@@ -75,6 +74,11 @@ class SdpaKernels:
     def _seen(self, pool: torch.Tensor, blocks: torch.Tensor, length: int) -> torch.Tensor:
         used = blocks[: -(-length // self.block_size)]
         return pool.index_select(0, used).flatten(0, 1)[:length].transpose(0, 1)[None]
+
+
+def _blocks(pool: torch.Tensor, tables: torch.Tensor, run: slice | None) -> torch.Tensor:
+    """The blocks of ``tables``; not a copy of them where they end a ``run``."""
+    return pool.index_select(0, tables.flatten()) if run is None else pool[run.stop - tables.shape[1] : run.stop]
 
 
 def _attend(
