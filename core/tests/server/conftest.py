@@ -20,7 +20,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import toolglot
-from toolglot.engine.protocol import ModelInfo, SamplingParams, TokenDelta, TokenLogprobs
+from toolglot.engine.protocol import EngineStats, ModelInfo, SamplingParams, TokenDelta, TokenLogprobs
 from toolglot.errors import EngineError, QueueFullError
 from toolglot.grammar import CompiledTag, Compiler
 from toolglot.prompts import PromptRenderer
@@ -87,6 +87,7 @@ class ScriptedEngine:
     running: int = 0
     alive: bool = True
     ready: bool = True
+    stats: EngineStats | None = None
     yielded: int = 0
     started: int = 0
     stopped: int = 0

@@ -17,7 +17,7 @@ from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.logits import LogitsProcessor
 from toolglot.engine.model import Model
-from toolglot.engine.protocol import SamplingParams, TokenDelta, TokenLogprobs
+from toolglot.engine.protocol import EngineStats, SamplingParams, TokenDelta, TokenLogprobs
 from toolglot.engine.sampler import sample, token_logprobs
 from toolglot.engine.scheduler import Piece, Scheduler
 from toolglot.engine.sequence import Outcome, Sequence
@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 class Loop:
     """Runs sequences until :meth:`stop`. Others use :meth:`start`, :meth:`submit`, :meth:`stop`, :attr:`live`,
-    :attr:`alive` and :attr:`failures` only.
+    :attr:`alive`, :attr:`stats` and :attr:`failures` only.
 
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
     nobody listens any more, which ends the loop.
@@ -72,6 +72,11 @@ class Loop:
         self._stopping = True
         self._wake.set()
         self._thread.join()
+
+    @property
+    def stats(self) -> EngineStats:
+        """What it does at the moment."""
+        return self._scheduler.stats
 
     @property
     def alive(self) -> bool:

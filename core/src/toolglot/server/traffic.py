@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.registry import Collector
 
 _REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250)
 _FIRST_TOKEN = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50)
@@ -44,6 +45,10 @@ class Traffic:
         """Count a request that was answered."""
         self._requests.labels(self._model, method, route, str(status)).inc()
         self._request_seconds.labels(self._model, route).observe(seconds)
+
+    def add(self, collector: Collector) -> None:
+        """Show what a collector finds, too."""
+        self._registry.register(collector)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus's text format."""
