@@ -40,7 +40,17 @@ def test_a_port_is_checked(value: str, refused: Refused) -> None:
     assert "is not a port (1 to 65535)" in refused("serve", f"--port={value}")
 
 
-@pytest.mark.parametrize("flag", ["--max-model-len", "--max-num-seqs", "--max-queue", "--threads", "--max-body-bytes"])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--max-model-len",
+        "--max-num-seqs",
+        "--max-num-batched-tokens",
+        "--kv-cache-memory-bytes",
+        "--threads",
+        "--max-body-bytes",
+    ],
+)
 def test_sizes_are_whole_numbers_of_at_least_1(flag: str, refused: Refused) -> None:
     assert f"argument {flag}: '0' is not a whole number of at least 1" in refused("serve", flag, "0")
 

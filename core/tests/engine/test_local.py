@@ -100,6 +100,40 @@ async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, c
     assert held(small) == 0
 
 
+async def test_what_it_does_can_be_asked_for(endless, serve, collect, cache_of, until):
+    cache_of(160, 4)
+    engine = await serve(endless, max_num_seqs=2, max_model_len=160, max_num_batched_tokens=80)
+    streams = [engine.submit([n] * 20, SamplingParams(max_tokens=140)) for n in (1, 2, 3)]
+    await anext(streams[1])
+
+    busy = engine.stats
+    assert (busy.engine_running, busy.engine_waiting, busy.engine_pass_tokens) == (2, 1, 80)
+    assert 10 <= busy.cache_blocks_held <= busy.cache_blocks == 40
+    for stream in streams:
+        async for _ in stream:
+            pass
+    idle = engine.stats
+    assert (idle.engine_running, idle.engine_waiting, idle.cache_blocks_held) == (0, 0, 0)
+    assert 0 < idle.cache_blocks_known <= 40
+    assert idle.preemptions > 0
+    assert idle.cache_blocks_forgotten > 0
+    await engine.stop()
+    assert engine.stats is None
+
+
+async def test_the_cache_and_the_passes_are_as_large_as_asked(checkpoint, serve, collect, monkeypatch):
+    token = 256  # bytes: two layers with two heads of keys and values of eight floats
+    large = await serve(checkpoint, kv_cache_memory_bytes=1000 * 32 * token + 5, max_num_seqs=1)
+    small = await serve(checkpoint, kv_cache_memory_bytes=3 * 32 * token, max_num_batched_tokens=32)
+    sizes = out_of_memory(monkeypatch, RuntimeError(), 1000)
+
+    assert large.stats.cache_blocks == 1000
+    assert (small.info.max_model_len, small.stats.cache_blocks) == (96, 3)
+    assert small.info.facts["max_model_len_reason"] == "the memory for its key-value cache"
+    await collect(small, [1] * 90, 6)
+    assert sizes[:3] == [32, 32, 26]
+
+
 async def test_a_request_that_is_computed_again_goes_on_where_it_was(checkpoint, serve, collect, cache_of, preemptions):
     """Its random numbers, its penalties, its grammar and its probabilities too; and no token comes twice."""
     kinds: list[dict[str, Any]] = [
@@ -494,6 +528,12 @@ def test_info_tells_what_startup_logs(checkpoint):
     ("settings", "message"),
     [
         ({"max_model_len": 257}, "from 2 to 256, because of its config's max_position_embeddings"),
+        (
+            {"max_model_len": 200, "kv_cache_memory_bytes": 16384},
+            "from 2 to 64, because of the memory for its key-value",
+        ),
+        ({"kv_cache_memory_bytes": 8191}, "a block of the key-value cache takes 8192 bytes, and it is to have fewer"),
+        ({"max_num_batched_tokens": 31}, "max_num_batched_tokens 31 is not possible: it must be at least 32, two for"),
         ({"dtype": "float8"}, "unknown dtype 'float8'; use auto, float32, bfloat16 or int8"),
         ({"attention": "flash2"}, "--attention flash2 cannot run here: it needs CUDA"),
         ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash2, flash4, sdpa"),

@@ -21,7 +21,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import toolglot
-from toolglot.engine.protocol import ModelInfo, SamplingParams, Speculation, TokenDelta, TokenLogprobs
+from toolglot.engine.protocol import EngineStats, ModelInfo, SamplingParams, Speculation, TokenDelta, TokenLogprobs
 from toolglot.errors import EngineError, QueueFullError
 from toolglot.grammar import CompiledTag, Compiler
 from toolglot.prompts import PromptRenderer
@@ -90,6 +90,7 @@ class ScriptedEngine:
     running: int = 0
     alive: bool = True
     ready: bool = True
+    stats: EngineStats | None = None
     yielded: int = 0
     started: int = 0
     stopped: int = 0

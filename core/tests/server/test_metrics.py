@@ -6,9 +6,10 @@ from collections import Counter
 from typing import get_args
 
 import pytest
+from msgspec.structs import asdict
 from prometheus_client.parser import text_string_to_metric_families
 
-from toolglot.engine.protocol import Speculation
+from toolglot.engine.protocol import EngineStats, Speculation
 from toolglot.events import Outcome, Repair
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -100,6 +101,31 @@ def test_the_key_guards_them(serving):
     locked = serving(api_keys=("sesame", "open"))
     assert locked.http.get("/metrics").status_code == 200
     assert locked.http.get("/metrics", headers={"Authorization": ""}).status_code == 401
+
+
+STATS = EngineStats(
+    engine_running=2,
+    engine_waiting=3,
+    engine_pass_tokens=256,
+    cache_blocks=64,
+    cache_blocks_held=40,
+    cache_blocks_known=50,
+    cache_blocks_forgotten=7,
+    preemptions=4,
+)
+
+
+def test_what_the_engine_says_of_itself_is_shown_and_nothing_where_it_says_nothing(served):
+    def found():
+        text = served.http.get("/metrics").text
+        samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+        named = {one.name.removeprefix("toolglot_").removesuffix("_total"): one.value for one in samples}
+        return {name: named[name] for name in asdict(STATS) if name in named}
+
+    assert found() == {}
+    served.engine.stats = STATS
+    assert found() == asdict(STATS)
+    served.engine.stats = None
 
 
 class TestTraffic:

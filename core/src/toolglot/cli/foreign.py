@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _ONE_DEVICE = (
     "its engine runs on one device; for several run vLLM or SGLang, and read their raw output with toolglot.load_parser"
 )
-_CACHE = "its engine sizes its cache by --max-model-len and --max-num-seqs"
+_CACHE = "its engine's cache is as large as --max-model-len and --max-num-seqs ask for, or --kv-cache-memory-bytes says"
 _DTYPE = "its engine runs weights as --dtype says, whatever a GGUF file has; leave the flag out"
 _ADAPTER = "merge the adapter into the weights, and serve the merged directory"
 _LOCAL = "a model is a directory, a GGUF file or a hub name; leave the flag out"
@@ -28,7 +28,8 @@ FOREIGN_FLAGS: Mapping[str, str] = {
     "--block-size": _CACHE,
     "--swap-space": _CACHE,
     "--cpu-offload-gb": _CACHE,
-    "--max-num-batched-tokens": _CACHE,
+    "--num-gpu-blocks-override": _CACHE,
+    "--chunked-prefill-size": "the flag is --max-num-batched-tokens",
     "--quantization": _DTYPE,
     "-q": _DTYPE,
     "--enable-lora": _ADAPTER,

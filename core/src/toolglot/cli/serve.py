@@ -130,6 +130,19 @@ def _add_engine(group: Any) -> None:
         "--max-queue", metavar="N", type=positive, default=256, help="how many requests may wait (default: 256)"
     )
     group.add_argument(
+        "--max-num-batched-tokens",
+        metavar="N",
+        type=positive,
+        help="most tokens of a forward pass (default: 256 on a CPU, 8192 on CUDA)",
+    )
+    group.add_argument(
+        "--kv-cache-memory-bytes",
+        metavar="BYTES",
+        type=positive,
+        help="the size of the cache (default: what --max-num-seqs replies of --max-model-len need, within a share of "
+        "the memory)",
+    )
+    group.add_argument(
         "--dtype",
         choices=("auto", "float32", "bfloat16", "int8"),
         default="auto",

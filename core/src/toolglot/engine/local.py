@@ -21,7 +21,7 @@ from toolglot.engine.graphs import Graphs
 from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
 from toolglot.engine.model import Model
-from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams
+from toolglot.engine.protocol import Constraint, EngineStats, ModelInfo, SamplingParams
 from toolglot.engine.scheduler import Scheduler
 from toolglot.engine.sequence import Outcome, Sequence, TokenStream
 from toolglot.engine.weights import Dtype, load_model
@@ -52,6 +52,9 @@ class LocalEngine:
         max_model_len: The longest prompt and output together, in tokens; by default what model and memory allow.
         max_num_seqs: How many requests run at once.
         max_queue: How many more may wait.
+        max_num_batched_tokens: How many tokens a forward pass takes in at most; at least two for each request.
+        kv_cache_memory_bytes: The size of the cache; by default what the requests that run may need, within a share of
+            the memory there is.
         lookup: Guess tokens that no grammar forces from those before; by default, none are.
         attention: ``flash2``, ``flash4``, ``sdpa``, or ``auto``: flash-attn where it runs, 2 before 4.
         enforce_eager: Do not decode from CUDA graphs.
@@ -72,6 +75,8 @@ class LocalEngine:
         max_model_len: int | None = None,
         max_num_seqs: int = 16,
         max_queue: int = 256,
+        max_num_batched_tokens: int | None = None,
+        kv_cache_memory_bytes: int | None = None,
         attention: kernels.Choice = "auto",
         lookup: PromptLookup | None = None,
         enforce_eager: bool = False,
@@ -87,11 +92,16 @@ class LocalEngine:
         self._seeds = random.Random(seed)  # noqa: S311  # for sampling
         self._grammars: Grammars | None = None
         self._loop: Loop | None = None
+        self._batch_tokens = _batch_tokens(max_num_batched_tokens, max_num_seqs, device)
         block = self._kernels.block_size
-        budget = memory_for_cache(device) // token_bytes(self._model.layers, self._model.dtype) // block * block
-        limits = {**self._model.limits, "the memory for its key-value cache": budget}
+        block_bytes = block * token_bytes(self._model.layers, self._model.dtype)
+        room = (kv_cache_memory_bytes or memory_for_cache(device)) // block_bytes * block
+        if not room:
+            raise ModelError(f"a block of the key-value cache takes {block_bytes} bytes, and it is to have fewer")
+        limits = {**self._model.limits, "the memory for its key-value cache": room}
         length, length_reason = _length(max_model_len, limits)
-        self._blocks = min(budget, max_num_seqs * (length + block)) // block  # at least one sequence of full length
+        wanted = room if kv_cache_memory_bytes else max_num_seqs * (length + block)
+        self._blocks = min(room, wanted) // block  # at least one sequence of full length
         self._facts: dict[str, Any] = {
             "attention": self._kernels.name,
             "attention_reason": reason,
@@ -128,7 +138,7 @@ class LocalEngine:
             Scheduler(
                 BlockPool(self._blocks, size),
                 max_num_seqs=self._max_num_seqs,
-                budget=_BATCH_TOKENS[model.device.type],
+                budget=self._batch_tokens,
             ),
             chooser=Chooser(model, self.info.stop_token_ids, self._lookup),
             runner=await asyncio.to_thread(self._runner, cache),
@@ -187,6 +197,11 @@ class LocalEngine:
         return self._loop is not None and self._loop.alive
 
     @property
+    def stats(self) -> EngineStats | None:
+        """What it does at the moment; None while it is stopped."""
+        return None if self._loop is None else self._loop.stats
+
+    @property
     def ready(self) -> bool:
         """Whether it is alive, and its last forward passes did not all fail."""
         return self._loop is not None and self._loop.alive and self._loop.failures < _FAILURES
@@ -221,6 +236,16 @@ class LocalEngine:
 def _hand_out(outcomes: list[tuple[Sequence, Outcome]]) -> None:
     for sequence, outcome in outcomes:
         sequence.outbox.put_nowait(outcome)
+
+
+def _batch_tokens(asked: int | None, max_num_seqs: int, device: torch.device) -> int:
+    """How many tokens a forward pass takes in at most. Raises ModelError: too few were asked for."""
+    if asked is not None and asked < 2 * max_num_seqs:
+        raise ModelError(
+            f"max_num_batched_tokens {asked} is not possible: it must be at least {2 * max_num_seqs}, "
+            f"two for each of max_num_seqs"
+        )
+    return asked or _BATCH_TOKENS[device.type]
 
 
 def _length(asked: int | None, limits: dict[str, int | None]) -> tuple[int, str]:

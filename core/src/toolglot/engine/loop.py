@@ -17,7 +17,7 @@ from toolglot.engine.graphs import Graphs
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.model import Model
-from toolglot.engine.protocol import TokenDelta
+from toolglot.engine.protocol import EngineStats, TokenDelta
 from toolglot.engine.scheduler import Piece, Scheduler
 from toolglot.engine.sequence import Outcome, Sequence
 from toolglot.errors import EngineError
@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 class Loop:
     """Runs sequences until :meth:`stop`. Others use :meth:`start`, :meth:`submit`, :meth:`stop`, :attr:`live`,
-    :attr:`alive` and :attr:`failures` only.
+    :attr:`alive`, :attr:`stats` and :attr:`failures` only.
 
     ``runner`` makes the forward passes of ``model``: it itself, or graphs of them.
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
@@ -72,6 +72,11 @@ class Loop:
         self._stopping = True
         self._wake.set()
         self._thread.join()
+
+    @property
+    def stats(self) -> EngineStats:
+        """What it does at the moment."""
+        return self._scheduler.stats
 
     @property
     def alive(self) -> bool:

@@ -93,6 +93,24 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     """What start-up logs: attention, dtype, threads."""
 
 
+class EngineStats(Struct, frozen=True):
+    """What an engine does at the moment, and what it had to do."""
+
+    engine_running: int
+    """Requests that hold blocks of the cache."""
+    engine_waiting: int
+    engine_pass_tokens: int
+    """How many tokens a forward pass takes in at most."""
+    cache_blocks: int
+    cache_blocks_held: int
+    cache_blocks_known: int
+    """Blocks whose content another request may share, held or not."""
+    cache_blocks_forgotten: int
+    """How often a block of known content was given away for other content."""
+    preemptions: int
+    """How often a request had to give its blocks back before its end."""
+
+
 class Constraint(Protocol):
     """A compiled structural tag, opaque to the server; good for one engine, for any number of requests."""
 
@@ -132,6 +150,10 @@ class Engine(Protocol):
     @property
     def alive(self) -> bool:
         """Whether it is started and can do its work; once False, it stays so until it is started again."""
+
+    @property
+    def stats(self) -> EngineStats | None:
+        """For the metrics; None where it has none."""
 
     @property
     def ready(self) -> bool:

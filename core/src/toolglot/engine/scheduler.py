@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from toolglot.engine.blocks import BlockPool, block_key, root_key
+from toolglot.engine.protocol import EngineStats
 from toolglot.engine.sequence import Sequence
 
 
@@ -55,7 +56,24 @@ class Scheduler:
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         """In the order in which they came."""
+        self.preemptions = 0
+        """How often a sequence had to give its blocks back."""
         self._max_num_seqs = max_num_seqs
+
+    @property
+    def stats(self) -> EngineStats:
+        """Numbers that may be read from any thread."""
+        blocks = self.blocks
+        return EngineStats(
+            engine_running=len(self.running),
+            engine_waiting=len(self.waiting),
+            engine_pass_tokens=self.budget,
+            cache_blocks=len(blocks),
+            cache_blocks_held=blocks.held,
+            cache_blocks_known=blocks.published,
+            cache_blocks_forgotten=blocks.forgotten,
+            preemptions=self.preemptions,
+        )
 
     @property
     def sequences(self) -> list[Sequence]:
@@ -149,6 +167,7 @@ class Scheduler:
         sequence = self.running.pop()
         self.blocks.release(sequence.blocks)
         sequence.computed = 0
+        self.preemptions += 1
         self.waiting.appendleft(sequence)
         return sequence
 

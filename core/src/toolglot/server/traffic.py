@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.registry import Collector
 
 from toolglot.engine.protocol import Speculation
 
@@ -53,6 +54,10 @@ class Traffic:
         """Count the tokens that were guessed for one step."""
         self._drafted.labels(self._model, told.kind).inc(told.drafted)
         self._accepted.labels(self._model, told.kind).inc(told.accepted)
+
+    def add(self, collector: Collector) -> None:
+        """Show what a collector finds, too."""
+        self._registry.register(collector)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus's text format."""
