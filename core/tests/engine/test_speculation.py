@@ -170,7 +170,7 @@ async def test_outputs_are_the_same_however_many_tokens_are_guessed(
         assert sum(said.accepted("grammar") for said in run) > 100
     assert preemptions
     assert small._loop._scheduler.blocks.held == 0
-    assert [sum(said.accepted("prompt") for said in run) > 50 for run in runs] == [False, True, True, True, True]
+    assert [sum(said.accepted("prompt") for said in run) > 20 for run in runs] == [False, True, True, True, True]
 
 
 async def test_what_was_guessed_and_did_not_come_is_no_prefix_of_others(path, serve, constraints, plainly):
