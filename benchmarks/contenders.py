@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from toolglot.engine.local import LocalEngine
-from toolglot.engine.protocol import SamplingParams
+from toolglot.engine.protocol import SamplingParams, TokenDelta
 
 MAX_LENGTH = 2048
 """Of a prompt and its continuation, in tokens."""
@@ -56,13 +56,16 @@ class Toolglot:
         self.runner.run(self.engine.stop())
         self.runner.close()
 
+    def deltas(self, prompt: Sequence[int], tokens: int, constraint: Any) -> list[TokenDelta]:
+        """What each pass brought that continued one prompt."""
+        return self.runner.run(self._one(prompt, tokens, constraint))
+
     async def _all(self, prompts: Prompts, tokens: int, constraint: Any) -> None:
         await asyncio.gather(*(self._one(prompt, tokens, constraint) for prompt in prompts))
 
-    async def _one(self, prompt: Sequence[int], tokens: int, constraint: Any) -> None:
+    async def _one(self, prompt: Sequence[int], tokens: int, constraint: Any) -> list[TokenDelta]:
         sampling = SamplingParams(max_tokens=tokens, temperature=0, ignore_eos=True)
-        async for _ in self.engine.submit(prompt, sampling, constraint):
-            pass
+        return [delta async for delta in self.engine.submit(prompt, sampling, constraint)]
 
 
 class Transformers:

@@ -10,13 +10,23 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.contenders import MAX_BATCH, MAX_LENGTH, Contender, Llama, Prompts, Toolglot, Transformers, Vllm
+from toolglot import Parser, load_parser
+from toolglot.bench.agents import tool_sets
 from toolglot.checkpoints import demo, load_tokenizer, resolve
+from toolglot.grammar.matcher import Masks
+from toolglot.prompts import PromptRenderer, find_template
+from toolglot.requests import Request
 from toolglot.structural_tag import JsonSchema, StructuralTag
 
 SHORT = 16
 """The length of prompts before decoding, in tokens: nothing that a prefix cache keeps."""
+CALL = 100
+"""The longest call that is written to count its passes, in tokens."""
+AGENTS = ("filesystem", "git", "maps", "slack")
+"""Whose tools are called, the first three of each."""
 VOCABULARY = range(100, 40_000)
 
 Column = tuple[str, float]
@@ -28,6 +38,8 @@ def main() -> None:
     arguments = flags()
     checkpoint = resolve(None)
     tokenizer = load_tokenizer(checkpoint.path)
+    template = find_template(checkpoint.presets["chat_template"], tokenizer)
+    renderer, parser = PromptRenderer(tokenizer, chat_template=template), load_parser("hermes", tokenizer=tokenizer)
     rows: dict[str, list[Column]] = {}
     for make in contenders(arguments, checkpoint.path, tokenizer):
         contender = make()
@@ -35,6 +47,7 @@ def main() -> None:
         rows[contender.name] = list(measures(contender, arguments))
         if isinstance(contender, Toolglot):
             rows[contender.name].append(("grammar, % of time", 100 * grammar_share(contender, arguments)))
+            rows[contender.name].append(("passes that calls save, %", 100 * saved_share(contender, renderer, parser)))
         contender.close()
     lengths = f"prompts of {arguments.prompt} tokens, for decoding {SHORT}, with tools {arguments.tool_prompt}"
     print(f"\n{checkpoint.name}, {arguments.threads} threads; {lengths}; {arguments.tokens} tokens decoded.")
@@ -108,8 +121,24 @@ def grammar_share(contender: Toolglot, arguments: Namespace) -> float:
     constraint = Clocked(contender.runner.run(contender.engine.compile(tag)))
     asked = prompts(sorted(arguments.batches)[len(arguments.batches) // 2])
     start = time.perf_counter()
-    contender.run(asked, arguments.tokens, constraint)
+    with patch.object(Masks, "apply", constraint.clocked(Masks.apply)):
+        contender.run(asked, arguments.tokens, constraint)
     return sum(constraint.spent) / (time.perf_counter() - start)
+
+
+def saved_share(contender: Toolglot, renderer: PromptRenderer, parser: Parser) -> float:
+    """The share of forward passes that calls do not need, since their grammars force much of them."""
+    passes = tokens = 0
+    for name in AGENTS:
+        offered = tool_sets()[name]
+        tools = tuple(each.tool for each in offered.tools[:3])
+        tag = parser.structural_tag(tools, "required", parallel_tool_calls=False)
+        asked = Request(messages=({"role": "user", "content": offered.questions[0]},), tools=tools)
+        constraint = contender.runner.run(contender.engine.compile(tag))
+        deltas = contender.deltas(renderer.render(asked).token_ids, CALL, constraint)
+        passes += len(deltas)
+        tokens += sum(len(delta.token_ids) + (delta.stop_token is not None) for delta in deltas)
+    return 1 - passes / tokens
 
 
 class Clocked:
@@ -123,16 +152,19 @@ class Clocked:
         return Clocked(self._inner.matcher(), self.spent)
 
     def __getattr__(self, name: str) -> Any:
-        start = time.perf_counter()
-        found = getattr(self._inner, name)
-        self.spent.append(time.perf_counter() - start)
-        return partial(self._timed, found) if callable(found) else found
+        found = self.clocked(getattr)(self._inner, name)
+        return self.clocked(found) if callable(found) else found
 
-    def _timed(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        start = time.perf_counter()
-        result = method(*arguments)
-        self.spent.append(time.perf_counter() - start)
-        return result
+    def clocked(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with its time taken."""
+
+        def timed(*arguments: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*arguments)
+            self.spent.append(time.perf_counter() - start)
+            return result
+
+        return timed
 
 
 def table(rows: dict[str, list[Column]]) -> Iterator[str]:

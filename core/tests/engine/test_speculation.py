@@ -42,7 +42,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "penalties": {"presence_penalty": 0.5, "frequency_penalty": 0.5, "repetition_penalty": 1.1},
     "a bias": {"logit_bias": {40: 3.0, 41: -2.0}},
     "probabilities": {"logprobs": 2, "temperature": 1.0, "seed": 5},
-    "a least length": {"min_tokens": 20},
+    "a least length": {"min_tokens": 15},
     "stop tokens": {"stop_token_ids": frozenset({46, 90, 120})},
     "seven tokens": {"max_tokens": 7},
     "one token": {"max_tokens": 1},
@@ -134,7 +134,7 @@ class Said:
 
 
 async def ask(engine: LocalEngine, prompt: Seq[int], constraint: Any, **fields: Any) -> Said:
-    sampling = SamplingParams(**{"max_tokens": 40, "temperature": 0, **fields})
+    sampling = SamplingParams(**{"max_tokens": 30, "temperature": 0, **fields})
     return Said([delta async for delta in engine.submit(prompt, sampling, constraint)])
 
 
@@ -170,7 +170,7 @@ async def test_outputs_are_the_same_however_many_tokens_are_guessed(
         assert sum(said.accepted("grammar") for said in run) > 100
     assert preemptions
     assert small._loop._scheduler.blocks.held == 0
-    assert [sum(said.accepted("prompt") for said in run) > 20 for run in runs] == [False, True, True, True, True]
+    assert [sum(said.accepted("prompt") for said in run) > 10 for run in runs] == [False, True, True, True, True]
 
 
 async def test_what_was_guessed_and_did_not_come_is_no_prefix_of_others(path, serve, constraints, plainly):
