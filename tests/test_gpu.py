@@ -14,6 +14,7 @@ from core.tests.engine.flash_stand_ins import Gpu
 
 from toolglot.engine import graphs
 from toolglot.engine.protocol import TokenLogprobs
+from toolglot.errors import EngineError
 
 ON_CPU = ["--device", "cpu", "--size", "tiny", "--models", "llama"]
 
@@ -67,6 +68,21 @@ def test_a_wrong_result_is_an_error(monkeypatch):
     monkeypatch.setattr(gpu, "measure", lambda *_, **__: None)
 
     with pytest.raises(SystemExit, match="1 results are wrong, 0 are right"):
+        gpu.main(ON_CPU)
+
+
+def test_an_attention_that_fails_after_the_start_is_wrong(monkeypatch):
+    outputs = gpu_checks.outputs
+
+    def failing(path, tokenizer, settings):
+        if settings[0] == "flash2":
+            raise EngineError("generation failed (RuntimeError); the server's log has more")
+        return outputs(path, tokenizer, settings)
+
+    monkeypatch.setattr(gpu_checks, "outputs", failing)
+    monkeypatch.setattr(gpu, "measure", lambda *_, **__: None)
+
+    with pytest.raises(SystemExit, match="1 results are wrong, 1 are right"):
         gpu.main(ON_CPU)
 
 

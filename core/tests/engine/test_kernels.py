@@ -222,6 +222,16 @@ def test_sdpa_is_chosen_where_both_compute_something_else(gpu, monkeypatch):
     assert "not flash4: it differs from sdpa by " in reason
 
 
+def test_a_window_that_is_one_off_is_noticed_also_where_windows_are_large(gpu):
+    def one_more(*args, window_size, **given):
+        return flash_attn.flash4_varlen(*args, window_size=(window_size[0] + 1, 0), **given)
+
+    gpu.install("flash-attn-4", flash_attn_varlen_func=one_more)
+
+    with pytest.raises(ModelError, match="it differs from sdpa by"):
+        choose("flash4", [layer(Scoring(0.3, window=1000))], LIKE)
+
+
 def test_flash4_needs_hopper_or_newer_and_says_so(gpu):
     gpu.install_flash4()
     gpu.capability = (8, 6)
