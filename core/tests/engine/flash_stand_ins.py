@@ -114,8 +114,8 @@ def flash4_varlen(
     gather_bwd_token_chunk=None,
 ):
     """flash_attn.cute 4.0.0b36: flash_attn_varlen_func, with a page table, on Hopper."""
-    assert cu_seqlens_k is None, "page_table is not supported with cu_seqlens_k"
-    assert num_splits == 1, "SplitKV not supported on SM 9.0"
+    assert cu_seqlens_k is None
+    assert num_splits == 1  # it splits on Blackwell only
     assert k is not v
     assert q.dtype == k.dtype == v.dtype
     assert v.dtype in SIXTEEN_BITS_OR_EXACT
@@ -139,7 +139,7 @@ def _check_flash2(q, k, v, block_table) -> None:
     assert q.dtype in SIXTEEN_BITS_OR_EXACT
     assert q.stride(-1) == k.stride(-1) == v.stride(-1) == block_table.stride(-1) == 1
     assert k.shape == v.shape
-    assert k.shape[1] % 256 == 0, "Paged KV cache block size must be divisible by 256"
+    assert k.shape[1] % 256 == 0
     assert q.shape[-1] <= 256
     assert block_table.dtype == torch.int32
 
