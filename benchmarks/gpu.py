@@ -43,7 +43,7 @@ class Report(msgspec.Struct):
     seconds: float = 0.0
 
     def of(self, verdict: str) -> list[Check]:
-        return [check for check in self.checks if check.verdict == verdict]
+        return [check for check in self.checks if check.verdict.partition(":")[0] == verdict]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

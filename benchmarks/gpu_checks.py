@@ -24,7 +24,7 @@ from transformers import (
 
 from toolglot.engine.local import LocalEngine
 from toolglot.engine.protocol import SamplingParams, TokenLogprobs
-from toolglot.errors import ModelError
+from toolglot.errors import EngineError, ModelError
 
 NEAR_TIE: Final = 1e-3
 """How close the two most probable tokens are where rounding may decide between them, in float32."""
@@ -71,7 +71,7 @@ class Check(Struct):
     decoding: str
     """``graphs`` or ``eager``."""
     verdict: str
-    """``right``, ``wrong``, or why it does not run."""
+    """``right``, ``wrong``, ``wrong: `` and an error, or why it does not run."""
     near_ties: int = 0
     """In how many outputs another token was chosen where the reference nearly chose it too."""
     difference: float = 0.0
@@ -101,6 +101,8 @@ def checks(name: str, path: Path, tokenizer: Any) -> Iterator[Check]:
                 compare(check, expected, outputs(path, tokenizer, (attention, "bfloat16", decoding)))
             except ModelError as error:
                 check.verdict = str(error)
+            except EngineError as error:  # it was tried at the start, and agreed
+                check.verdict = f"wrong: {error}"
             yield check
             if check.verdict != "right":
                 break

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import pytest
 
 pytest.importorskip("torch")
 from benchmarks import gpu, gpu_checks
 from benchmarks.gpu_checks import Check, compare
+from core.tests.engine.flash_stand_ins import Gpu
 
+from toolglot.engine import graphs
 from toolglot.engine.protocol import TokenLogprobs
+from toolglot.errors import EngineError
 
 ON_CPU = ["--device", "cpu", "--size", "tiny", "--models", "llama"]
 
@@ -35,6 +39,23 @@ def test_it_checks_and_measures_what_runs_here(tmp_path, capsys):
     assert "| decode | sdpa | eager | 3 |" in table
 
 
+def test_it_checks_and_measures_flash_and_graphs(monkeypatch, capsys):
+    gpu_machine = Gpu(monkeypatch)
+    gpu_machine.install_flash2()
+    gpu_machine.install_flash4()
+    monkeypatch.setattr(graphs, "capture_on", lambda device: lambda run: run)
+
+    gpu.main([*ON_CPU[:-1], "mistral"])
+
+    table = capsys.readouterr().out
+    for attention, decoding in product(("flash2", "flash4"), ("eager", "graphs")):
+        assert f"| mistral | {attention} | {decoding} | right |" in table
+        assert f"| decode | {attention} | {decoding} | 3 |" in table
+    assert "| engine | flash2 | graphs | 1 |" in table
+    assert "| engine | flash2 | eager (graphs: none, as asked) | 1 |" in table
+    assert "Left out" not in table
+
+
 def test_a_wrong_result_is_an_error(monkeypatch):
     outputs = gpu_checks.outputs
 
@@ -47,6 +68,21 @@ def test_a_wrong_result_is_an_error(monkeypatch):
     monkeypatch.setattr(gpu, "measure", lambda *_, **__: None)
 
     with pytest.raises(SystemExit, match="1 results are wrong, 0 are right"):
+        gpu.main(ON_CPU)
+
+
+def test_an_attention_that_fails_after_the_start_is_wrong(monkeypatch):
+    outputs = gpu_checks.outputs
+
+    def failing(path, tokenizer, settings):
+        if settings[0] == "flash2":
+            raise EngineError("generation failed (RuntimeError); the server's log has more")
+        return outputs(path, tokenizer, settings)
+
+    monkeypatch.setattr(gpu_checks, "outputs", failing)
+    monkeypatch.setattr(gpu, "measure", lambda *_, **__: None)
+
+    with pytest.raises(SystemExit, match="1 results are wrong, 1 are right"):
         gpu.main(ON_CPU)
 
 

@@ -6,9 +6,15 @@ compared exactly.
 
 from __future__ import annotations
 
+import sys
+from importlib.metadata import PackageNotFoundError
 from itertools import accumulate, pairwise
+from types import ModuleType
 
+import pytest
 import torch
+
+from toolglot.engine import flash
 
 SIXTEEN_BITS_OR_EXACT = (torch.float16, torch.bfloat16, torch.float32)
 
@@ -108,8 +114,8 @@ def flash4_varlen(
     gather_bwd_token_chunk=None,
 ):
     """flash_attn.cute 4.0.0b36: flash_attn_varlen_func, with a page table, on Hopper."""
-    assert cu_seqlens_k is None, "page_table is not supported with cu_seqlens_k"
-    assert num_splits == 1, "SplitKV not supported on SM 9.0"
+    assert cu_seqlens_k is None
+    assert num_splits == 1  # it splits on Blackwell only
     assert k is not v
     assert q.dtype == k.dtype == v.dtype
     assert v.dtype in SIXTEEN_BITS_OR_EXACT
@@ -133,7 +139,7 @@ def _check_flash2(q, k, v, block_table) -> None:
     assert q.dtype in SIXTEEN_BITS_OR_EXACT
     assert q.stride(-1) == k.stride(-1) == v.stride(-1) == block_table.stride(-1) == 1
     assert k.shape == v.shape
-    assert k.shape[1] % 256 == 0, "Paged KV cache block size must be divisible by 256"
+    assert k.shape[1] % 256 == 0
     assert q.shape[-1] <= 256
     assert block_table.dtype == torch.int32
 
@@ -176,3 +182,31 @@ def _attention(q, k, v, scale, causal, left, right, softcap):
         scores = softcap * torch.tanh(scores / softcap)
     weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)
     return torch.einsum("hqk,khd->qhd", weights.to(v.dtype), v)
+
+
+class Gpu:
+    """A machine with an H200, as far as the choice of kernels looks at it, and packages that can be installed there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._installed: set[str] = set()
+        self._package, self._cute = ModuleType("flash_attn"), ModuleType("flash_attn.cute")
+        self.capability = (9, 0)
+        monkeypatch.setattr(flash, "_require_tensors", lambda like: None)
+        monkeypatch.setattr(flash, "distribution", self._distribution)
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: self.capability)
+        monkeypatch.setitem(sys.modules, "flash_attn", self._package)
+        monkeypatch.setitem(sys.modules, "flash_attn.cute", self._cute)
+
+    def install(self, name: str, **functions: object) -> None:
+        self._installed.add(name)
+        vars(self._package if name == "flash-attn" else self._cute).update(functions)
+
+    def install_flash2(self) -> None:
+        self.install("flash-attn", flash_attn_varlen_func=flash2_varlen, flash_attn_with_kvcache=flash2_with_kvcache)
+
+    def install_flash4(self) -> None:
+        self.install("flash-attn-4", flash_attn_varlen_func=flash4_varlen)
+
+    def _distribution(self, name: str) -> None:
+        if name not in self._installed:
+            raise PackageNotFoundError(name)

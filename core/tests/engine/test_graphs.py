@@ -71,11 +71,8 @@ class Decoder:
     def __init__(self, model: Model, capture: Callable[[Run], Run]) -> None:
         self.model, self.kernels = model, Flash4Kernels(flash_attn.flash4_varlen)
         self.kernels.block_size = 4  # it takes any
-        torch.manual_seed(3)
         self.cache = KVCache(model.layers, blocks=BLOCKS + 1, block_size=4, like=model.like)
-        for pools in self.cache._pools:
-            for pool in pools:
-                pool.copy_(torch.randn(pool.shape))
+        self.fill()
         self.graphs = Graphs(
             model, self.kernels, self.cache,
             max_num_seqs=MAX_NUM_SEQS, max_model_len=MAX_MODEL_LEN, spare_block=SPARE, capture=capture,
@@ -92,6 +89,11 @@ class Decoder:
             sequence.computed = length - count
             pieces.append(Piece(sequence, count))
         return BatchStep(Batch(pieces, block_size=4, device=CPU), self.cache, self.kernels)
+
+    def fill(self) -> None:
+        for pools in self.cache._pools:
+            for pool in pools:
+                pool.copy_(torch.randn(pool.shape))
 
     def stored(self) -> list[torch.Tensor]:
         return [pool[:SPARE].clone() for pools in self.cache._pools for pool in pools]
@@ -111,6 +113,7 @@ def test_a_padded_pass_computes_and_stores_what_the_model_does(decoder, capture)
     capture.replays.clear()
     for lengths in ([40, 1, 13, 8, 9], [3], [4, 40, 40, 22, 1, 17], [39, 5], [6, 6, 6]):
         step = decoder.step(lengths)
+        decoder.fill()
         expected = decoder.model.forward(step)
         stored = decoder.stored()
         for pools in decoder.cache._pools:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
-from importlib.metadata import PackageNotFoundError
-from types import ModuleType
 
 import pytest
 import torch
 from core.tests.engine import flash_stand_ins as flash_attn
+from core.tests.engine.flash_stand_ins import Gpu
 
-from toolglot.engine import flash, kernels
+from toolglot.engine import kernels
 from toolglot.engine.batch import Group
 from toolglot.engine.flash import Flash2Kernels, Flash4Kernels
 from toolglot.engine.kernels import SdpaKernels, choose, largest_difference
@@ -165,49 +163,14 @@ def test_an_explicit_choice_that_cannot_run_is_an_error(choice, message):
         choose(choice, [LAYER], LIKE)
 
 
-class Gpu:
-    """A machine with an H200, as far as the choice of kernels looks at it, and packages that can be installed there."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._set = monkeypatch.setattr
-        self._installed: set[str] = set()
-        self.package, self.cute = ModuleType("flash_attn"), ModuleType("flash_attn.cute")
-        self.capability = (9, 0)
-        self._set(flash, "_require_tensors", lambda like: None)
-        self._set(flash, "distribution", self._distribution)
-        self._set(torch.cuda, "get_device_capability", lambda device: self.capability)
-        monkeypatch.setitem(sys.modules, "flash_attn", self.package)
-        monkeypatch.setitem(sys.modules, "flash_attn.cute", self.cute)
-
-    def install(self, name: str, **functions: object) -> None:
-        self._installed.add(name)
-        vars(self.package if name == "flash-attn" else self.cute).update(functions)
-
-    def _distribution(self, name: str) -> None:
-        if name not in self._installed:
-            raise PackageNotFoundError(name)
-
-
 @pytest.fixture
 def gpu(monkeypatch) -> Gpu:
     return Gpu(monkeypatch)
 
 
-def install_flash2(gpu: Gpu) -> None:
-    gpu.install(
-        "flash-attn",
-        flash_attn_varlen_func=flash_attn.flash2_varlen,
-        flash_attn_with_kvcache=flash_attn.flash2_with_kvcache,
-    )
-
-
-def install_flash4(gpu: Gpu) -> None:
-    gpu.install("flash-attn-4", flash_attn_varlen_func=flash_attn.flash4_varlen)
-
-
 def test_flash2_is_chosen_first(gpu):
-    install_flash2(gpu)
-    install_flash4(gpu)
+    gpu.install_flash2()
+    gpu.install_flash4()
 
     chosen, reason = choose("auto", [LAYER], LIKE)
 
@@ -216,7 +179,7 @@ def test_flash2_is_chosen_first(gpu):
 
 
 def test_flash4_is_chosen_where_flash2_is_missing(gpu):
-    install_flash4(gpu)
+    gpu.install_flash4()
 
     chosen, reason = choose("auto", [LAYER], LIKE)
 
@@ -226,7 +189,7 @@ def test_flash4_is_chosen_where_flash2_is_missing(gpu):
 
 def test_flash4_is_chosen_where_flash2_does_not_run_and_the_log_has_the_error(gpu, caplog):
     gpu.install("flash-attn")  # without its functions: built for another torch, say
-    install_flash4(gpu)
+    gpu.install_flash4()
 
     with caplog.at_level(logging.WARNING):
         chosen, reason = choose("auto", [LAYER], LIKE)
@@ -238,8 +201,8 @@ def test_flash4_is_chosen_where_flash2_does_not_run_and_the_log_has_the_error(gp
 
 
 def test_flash4_is_chosen_for_keys_and_values_of_different_sizes(gpu):
-    install_flash2(gpu)
-    install_flash4(gpu)
+    gpu.install_flash2()
+    gpu.install_flash4()
 
     chosen, reason = choose("auto", [LAYER, layer(Scoring(0.3), value_size=8)], LIKE)
 
@@ -248,8 +211,8 @@ def test_flash4_is_chosen_for_keys_and_values_of_different_sizes(gpu):
 
 
 def test_sdpa_is_chosen_where_both_compute_something_else(gpu, monkeypatch):
-    install_flash2(gpu)
-    install_flash4(gpu)
+    gpu.install_flash2()
+    gpu.install_flash4()
     monkeypatch.setattr(kernels, "_TOLERANCE", 0.0)
 
     chosen, reason = choose("auto", [LAYER], LIKE)
@@ -259,8 +222,18 @@ def test_sdpa_is_chosen_where_both_compute_something_else(gpu, monkeypatch):
     assert "not flash4: it differs from sdpa by " in reason
 
 
+def test_a_window_that_is_one_off_is_noticed_also_where_windows_are_large(gpu):
+    def one_more(*args, window_size, **given):
+        return flash_attn.flash4_varlen(*args, window_size=(window_size[0] + 1, 0), **given)
+
+    gpu.install("flash-attn-4", flash_attn_varlen_func=one_more)
+
+    with pytest.raises(ModelError, match="it differs from sdpa by"):
+        choose("flash4", [layer(Scoring(0.3, window=1000))], LIKE)
+
+
 def test_flash4_needs_hopper_or_newer_and_says_so(gpu):
-    install_flash4(gpu)
+    gpu.install_flash4()
     gpu.capability = (8, 6)
 
     with pytest.raises(ModelError, match=r"GPUs of compute capability 9 to 11 only, and this one has 8\.6"):
@@ -268,7 +241,7 @@ def test_flash4_needs_hopper_or_newer_and_says_so(gpu):
 
 
 def test_an_explicit_choice_takes_no_other(gpu):
-    install_flash2(gpu)
+    gpu.install_flash2()
 
     with pytest.raises(ModelError, match="flash-attn-4 is not installed: pip install --pre flash-attn-4"):
         choose("flash4", [LAYER], LIKE)

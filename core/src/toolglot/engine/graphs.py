@@ -114,7 +114,7 @@ def capture_on(device: torch.device) -> Capture | None:
 
 
 def _cuda_capture() -> Capture:
-    """Captures into one pool of memory: only one graph's result is good at a time."""
+    """Captures into one pool of memory: only one graph runs at a time."""
     memory = torch.cuda.graph_pool_handle()
 
     def capture(run: Run) -> Run:
