@@ -25,6 +25,9 @@ ROUNDS = 3
 Column = dict[str, float]
 """A value for each engine, by its name."""
 
+Clock = Callable[[Contender], float]
+"""What tells the time, in seconds."""
+
 
 def main() -> None:
     """Measure all engines side by side, and print a table: values, and multiples of the first engine's speed."""
@@ -33,13 +36,14 @@ def main() -> None:
     tokenizer = load_tokenizer(checkpoint.path)
     engines = [make() for make in contenders(arguments, checkpoint.path, tokenizer)]
     columns: dict[str, Column] = {}
-    for title, column in measures(engines, arguments):
+    for title, column in measures(engines, arguments, processor_time if arguments.processor_time else passed):
         columns[title] = column
         print(f"{title}: {', '.join(f'{name} {value:.3g}' for name, value in column.items())}", flush=True)
     for engine in engines:
         engine.close()
     lengths = f"prompts of {arguments.prompt} tokens, for decoding {SHORT}, with tools {arguments.tool_prompt}"
-    print(f"\n{checkpoint.name}, {arguments.threads} threads; {lengths}; {arguments.tokens} tokens decoded.")
+    timed = "processor time" if arguments.processor_time else "time that passed"
+    print(f"\n{checkpoint.name}, {arguments.threads} threads; {lengths}; {arguments.tokens} tokens decoded; {timed}.")
     print("In brackets: how many times as fast as the first.\n")
     print(*table([engine.name for engine in engines], columns), sep="\n")
 
@@ -52,6 +56,11 @@ def flags() -> Namespace:
     parser.add_argument("--tokens", type=int, default=32, help="how many tokens to decode")
     parser.add_argument(
         "--batches", type=int, nargs="+", default=[1, 8, 32], choices=range(1, MAX_BATCH + 1), metavar="N"
+    )
+    parser.add_argument(
+        "--processor-time",
+        action="store_true",
+        help="not the time that passes: for one thread on a busy machine",
     )
     parser.add_argument("--vllm-python", help="a Python with vLLM")
     parser.add_argument("--only", nargs="+", help="engines whose names begin so")
@@ -75,18 +84,26 @@ def contenders(arguments: Namespace, path: Any, tokenizer: Any) -> Iterator[Call
             yield make
 
 
-def measures(engines: list[Contender], arguments: Namespace) -> Iterator[tuple[str, Column]]:
+def passed(_: Contender) -> float:
+    return time.perf_counter()
+
+
+def processor_time(engine: Contender) -> float:
+    return engine.processor_time()
+
+
+def measures(engines: list[Contender], arguments: Namespace, clock: Clock) -> Iterator[tuple[str, Column]]:
     """What was measured, with its unit, and the values: speeds (tok/s) and times (s)."""
-    once(engines, prompts(1, arguments.prompt), 2)  # what is made at the first use
-    took = fastest(engines, 1, arguments.prompt, 1)
+    once(engines, prompts(1, arguments.prompt), 2, clock)  # what is made at the first use
+    took = fastest(engines, 1, arguments.prompt, 1, clock)
     yield "prefill, tok/s", {name: arguments.prompt / seconds for name, seconds in took.items()}
     for batch in arguments.batches:
-        first, whole = (fastest(engines, batch, SHORT, tokens) for tokens in (1, 1 + arguments.tokens))
+        first, whole = (fastest(engines, batch, SHORT, tokens, clock) for tokens in (1, 1 + arguments.tokens))
         decoded = batch * arguments.tokens
         yield f"decode at {batch}, tok/s", {name: decoded / (whole[name] - first[name]) for name in first}
     tools = prompts(1, min(arguments.tool_prompt, MAX_LENGTH - 1))
-    yield "tools, first token, s", once(engines, tools, 1)
-    yield "tools again, s", once(engines, tools, 1)
+    yield "tools, first token, s", once(engines, tools, 1, clock)
+    yield "tools again, s", once(engines, tools, 1, clock)
     if ours := [engine for engine in engines if isinstance(engine, Toolglot)]:
         yield "grammar, % of time", {engine.name: 100 * grammar_share(engine, arguments) for engine in ours}
 
@@ -96,21 +113,21 @@ def prompts(count: int, length: int = SHORT) -> Prompts:
     return [random.choices(VOCABULARY, k=length) for _ in range(count)]  # noqa: S311
 
 
-def fastest(engines: list[Contender], count: int, length: int, tokens: int) -> Column:
+def fastest(engines: list[Contender], count: int, length: int, tokens: int, clock: Clock) -> Column:
     """The shortest of several times for each: what else the machine does only makes them longer."""
-    rounds = [once(engines, prompts(count, length), tokens) for _ in range(ROUNDS)]
+    rounds = [once(engines, prompts(count, length), tokens, clock) for _ in range(ROUNDS)]
     return {engine.name: min(times[engine.name] for times in rounds) for engine in engines}
 
 
-def once(engines: list[Contender], asked: Prompts, tokens: int) -> Column:
+def once(engines: list[Contender], asked: Prompts, tokens: int, clock: Clock) -> Column:
     """How many seconds each takes to continue all prompts by so many tokens."""
-    return {engine.name: seconds(engine, asked, tokens) for engine in engines}
+    return {engine.name: seconds(engine, asked, tokens, clock) for engine in engines}
 
 
-def seconds(engine: Contender, asked: Prompts, tokens: int) -> float:
-    start = time.perf_counter()
+def seconds(engine: Contender, asked: Prompts, tokens: int, clock: Clock) -> float:
+    start = clock(engine)
     engine.run(asked, tokens)
-    return time.perf_counter() - start
+    return clock(engine) - start
 
 
 def grammar_share(contender: Toolglot, arguments: Namespace) -> float:

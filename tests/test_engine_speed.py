@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 from benchmarks import engine_speed
-from benchmarks.engine_speed import Clocked, fastest, measures, table
+from benchmarks.engine_speed import Clocked, fastest, measures, passed, processor_time, table
 
 ASKED = Namespace(prompt=100, tool_prompt=1000, tokens=10, batches=[1, 8])
 
@@ -39,7 +39,7 @@ def engine(monkeypatch) -> Engine:
 
 
 def test_speeds_and_times_are_what_they_are_called(engine):
-    columns = dict(measures([engine], ASKED))
+    columns = dict(measures([engine], ASKED, passed))
 
     assert {title: column["made up"] for title, column in columns.items()} == pytest.approx(
         {
@@ -64,8 +64,14 @@ def test_engines_take_turns_and_the_shortest_time_of_each_counts(engine):
     fast = Engine.run
     engine.run = lambda *asked: (order.append(engine.name), fast(engine, *asked))
 
-    assert fastest([engine, Slow()], 1, 100, 1) == pytest.approx({"made up": 1.1, "slow at first": 1.0})
+    assert fastest([engine, Slow()], 1, 100, 1, passed) == pytest.approx({"made up": 1.1, "slow at first": 1.0})
     assert order == ["made up", "slow at first"] * 3
+
+
+def test_processor_time_is_the_engines_own(engine):
+    engine.processor_time = lambda: engine.now / 4
+
+    assert fastest([engine], 1, 100, 10, processor_time) == pytest.approx({"made up": 0.5})
 
 
 def test_the_table_tells_how_many_times_as_fast_each_is():
