@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from toolglot.engine import local
+from toolglot.engine import local, loop
 from toolglot.engine.local import LocalEngine
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams
@@ -332,6 +332,28 @@ async def test_an_engine_that_fails_again_and_again_is_not_ready_until_it_does_n
     assert not engine.ready
 
 
+async def test_an_engine_that_is_not_ready_tries_by_itself_and_is_ready_once_it_succeeds(
+    checkpoint, serve, collect, until, monkeypatch, caplog
+):
+    monkeypatch.setattr(loop, "_PROBE_SECONDS", 0.01)
+    engine = await serve(checkpoint)
+    with monkeypatch.context() as broken:
+        broken.setattr(Model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("the device was lost")))
+        with pytest.raises(EngineError):
+            await collect(engine, [1])
+        await until(lambda: not engine.ready)  # two more of its own have failed
+        await until(lambda: engine._loop.failures > 5)
+        assert (engine.alive, engine.ready, engine.running) == (True, False, 0)
+    await until(lambda: engine.ready)
+
+    assert (engine.running, held(engine), engine.stats.engine_waiting) == (0, 0, 0)
+    assert caplog.text.count("Traceback") == 1
+    passes = out_of_memory(monkeypatch, RuntimeError(), 1000)
+    await asyncio.sleep(0.1)
+    assert not passes  # it is well: it tries no more
+    assert (await collect(engine, [1]))[1] == "length"
+
+
 OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
     RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
@@ -476,6 +498,23 @@ async def test_stop_aborts_what_runs_and_leaves_no_thread(endless, serve, collec
         engine.submit([1], FOREVER)
     await engine.start()
     assert await collect(engine, [1]) == expected
+
+
+async def test_a_stop_is_noticed_whatever_the_thread_does_when_it_comes(checkpoint, serve, collect):
+    engine = await serve(checkpoint)
+    running = engine._loop
+
+    class StoppedMeanwhile(threading.Event):
+        def clear(self) -> None:
+            running._stopping = True
+            self.set()
+            super().clear()
+
+    idle, running._wake = running._wake, StoppedMeanwhile()
+    idle.set()
+    running._wake.set()
+    await asyncio.to_thread(running._thread.join, 10)
+    assert not running._thread.is_alive()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

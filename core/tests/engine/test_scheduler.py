@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolglot.engine.blocks import BlockPool
 from toolglot.engine.drafts import Drafts
 from toolglot.engine.protocol import SamplingParams
-from toolglot.engine.scheduler import Piece, Scheduler
+from toolglot.engine.scheduler import PATIENCE, Piece, Scheduler
 from toolglot.engine.sequence import Sequence
 
 SIZE = 4
@@ -235,6 +235,41 @@ def test_the_budget_shrinks_down_to_a_token_for_each_sequence():
 
     assert [(small.shrink(), small.budget) for _ in range(4)] == [(True, 10), (True, 5), (False, 5), (False, 5)]
     assert scheduler(max_num_seqs=8, budget=3).budget == 16
+
+
+def passes(machine: Machine, count: int) -> int:
+    """The budget after so many passes that went well."""
+    for _ in range(count):
+        machine.scheduler.advance([])
+    return machine.scheduler.budget
+
+
+def test_the_budget_grows_back_and_each_time_that_was_too_soon_it_takes_twice_as_many_passes():
+    machine = Machine(scheduler(max_num_seqs=2, budget=33))
+    machine.scheduler.shrink()
+    assert passes(machine, 2 * PATIENCE - 1) == 16
+    assert passes(machine, 1) == 32
+    assert passes(machine, 2 * PATIENCE) == 33  # never more than at first
+    assert passes(machine, 9 * PATIENCE) == 33
+
+    machine.scheduler.shrink()
+    machine.scheduler.shrink()
+    assert passes(machine, 8 * PATIENCE - 1) == 8
+    assert passes(machine, 1) == 16
+    assert passes(machine, 8 * PATIENCE - 1) == 16
+    assert passes(machine, 1) == 32
+
+
+def test_memory_that_is_short_for_good_costs_ever_fewer_passes():
+    machine = Machine(scheduler(max_num_seqs=1, budget=64))
+    failed = 0
+    for _ in range(100 * PATIENCE):
+        if machine.scheduler.budget > 8:
+            failed += machine.scheduler.shrink()
+        else:
+            machine.scheduler.advance([])
+
+    assert failed == 3 + 3  # at first, then after 8, 24 and 56 times the patience
 
 
 def test_a_pass_that_is_tried_again_loses_nothing():

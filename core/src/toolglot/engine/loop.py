@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import torch
 
@@ -23,6 +25,9 @@ from toolglot.engine.sequence import Outcome, Sequence
 from toolglot.errors import EngineError
 
 _logger = logging.getLogger(__name__)
+
+_PROBE_SECONDS: Final = 5.0
+"""How often an engine whose last forward pass failed tries one by itself."""
 
 
 class Loop:
@@ -94,14 +99,19 @@ class Loop:
             self._flush()
 
     def _turn(self) -> None:
-        self._wake.clear()
         self._receive()
         self._abort([sequence for sequence in self._scheduler.sequences if sequence.cancelled])
         if pieces := self._drafted(self._scheduler.schedule()):
             self._step(pieces)
         self._flush()
         if not self._scheduler.sequences:
-            self._wake.wait()
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait for requests. Where a pass has failed, nobody may send one until another succeeds: try one alone."""
+        if not self._wake.wait(_PROBE_SECONDS if self.failures else None):
+            self._scheduler.add(Sequence([0], SamplingParams(max_tokens=1), None, 0, asyncio.Queue()))
+        self._wake.clear()  # only here: what comes while it works is seen when it would wait
 
     def _receive(self) -> None:
         while self._inbox:
@@ -141,8 +151,9 @@ class Loop:
         if is_out_of_memory(error) and self._scheduler.shrink():
             _logger.warning("out of memory: a forward pass now takes %d tokens at most", self._scheduler.budget)
             return  # all of these sequences are as they were, and are scheduled again
-        _logger.error("a forward pass failed", exc_info=error)
         self.failures += 1
+        tried = any(piece.sequence in self.live for piece in pieces)  # not by itself: then it is the same again
+        _logger.error("a forward pass failed: %r", error, exc_info=error if tried else None)
         for piece in pieces:
             self._fail(piece.sequence, error)
 

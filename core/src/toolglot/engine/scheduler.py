@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 from msgspec import Struct
 
 from toolglot.engine.blocks import BlockPool, block_key, root_key
 from toolglot.engine.protocol import EngineStats
 from toolglot.engine.sequence import Sequence
+
+PATIENCE: Final = 64
+"""After memory ran out once, the budget is doubled again after twice as many passes."""
 
 
 class Piece(Struct, frozen=True):
@@ -59,6 +63,7 @@ class Scheduler:
         self.preemptions = 0
         """How often a sequence had to give its blocks back."""
         self._max_num_seqs = max_num_seqs
+        self._whole, self._patience, self._calm = self.budget, PATIENCE, 0
 
     @property
     def stats(self) -> EngineStats:
@@ -122,6 +127,9 @@ class Scheduler:
 
     def advance(self, pieces: Iterable[Piece]) -> None:
         """Note that these pieces are computed, all but their drafts."""
+        self._calm += 1
+        if self.budget < self._whole and self._calm >= self._patience:
+            self.budget, self._calm = min(2 * self.budget, self._whole), 0
         for piece in pieces:
             self._compute(piece.sequence, piece.end - piece.drafts)
 
@@ -130,10 +138,14 @@ class Scheduler:
         self._compute(sequence, sequence.computed + drafts)
 
     def shrink(self) -> bool:
-        """Halve the budget; False, and nothing is changed, where that leaves less than a token for each sequence."""
+        """Halve the budget; False, and nothing is changed, where that leaves less than a token for each sequence.
+
+        After a number of passes that went well it is doubled again, and this number doubles each time it is halved.
+        """
         if self.budget // 2 < self._max_num_seqs:
             return False
         self.budget //= 2
+        self._patience, self._calm = 2 * self._patience, 0
         return True
 
     def _admit(self) -> Sequence | None:
