@@ -19,7 +19,7 @@ from toolglot.engine.graphs import Graphs
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.model import Model
-from toolglot.engine.protocol import EngineStats, TokenDelta
+from toolglot.engine.protocol import EngineStats, SamplingParams, TokenDelta
 from toolglot.engine.scheduler import Piece, Scheduler
 from toolglot.engine.sequence import Outcome, Sequence
 from toolglot.errors import EngineError
@@ -137,15 +137,17 @@ class Loop:
             self._recover(self._left(pieces), error)
             return
         self.failures = 0
-        self._scheduler.advance(self._left(pieces))
+        running = {*self._scheduler.running}  # but for those that their masks have ended
+        self._scheduler.advance(piece for piece in pieces if piece.sequence in running)
         for piece, row in batch.complete:
-            if piece.sequence in self.live:
+            if piece.sequence in running:
                 rows = logits[row : row + 1 + piece.drafts]
                 self._guarded(piece.sequence, partial(self._next, piece, rows))
 
     def _left(self, pieces: list[Piece]) -> list[Piece]:
         """The pieces of sequences that did not end meanwhile."""
-        return [piece for piece in pieces if piece.sequence in self.live]
+        running = {*self._scheduler.running}
+        return [piece for piece in pieces if piece.sequence in running]
 
     def _recover(self, pieces: list[Piece], error: Exception) -> None:
         if is_out_of_memory(error) and self._scheduler.shrink():
