@@ -139,6 +139,13 @@ def clients(session: nox.Session) -> None:
         session.run("python", "-m", "clients.load")
 
 
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Sixteen clients at the demo model for half an hour: nothing is stuck, held or lost. ``-- --minutes 5``."""
+    install_workspace(session, "engine,grammar,server", "clients", "demo")
+    session.run("python", "-m", "clients.soak", *session.posargs, env={"OMP_NUM_THREADS": "1"})
+
+
 def json_schema_suite(session: nox.Session) -> Path:
     """The JSON-Schema-Test-Suite, which a source archive of jsonschema carries."""
     folder = Path(session.create_tmp()) / SUITE

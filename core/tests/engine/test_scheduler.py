@@ -340,6 +340,36 @@ def test_drafts_take_no_block_that_a_sequence_may_need():
     assert (longer, other) == (4, 1)  # to the end of the block that it needs; of the two left, none
 
 
+def test_a_long_prompt_takes_no_step_from_those_that_generate():
+    machine = Machine(scheduler(blocks=64, max_num_seqs=4, budget=8))
+    early = [request([n], 30) for n in range(3)]
+    for sequence in early:
+        machine.add(sequence)
+    machine.step()
+    machine.add(request([9] * 100, 1))
+
+    for _ in range(20):
+        assert [count for sequence, count in counts(machine.step()) if sequence in early] == [1, 1, 1]
+    assert len(machine.finished) == 1  # and it has been read meanwhile, five tokens at a time
+    assert {sequence.generated for sequence in early} == {21}
+
+
+def test_under_constant_load_each_begins_and_goes_on_in_turn_preempted_or_not():
+    machine = Machine(scheduler(blocks=9, max_num_seqs=3, budget=6))
+    requests = [request([n] * (1 + 7 * n % 11), 2 + 5 * n % 17) for n in range(60)]
+    begun: list[Sequence] = []
+    while len(machine.finished) < len(requests):
+        while len(machine.scheduler.waiting) < 4 and len(machine.prompts) < len(requests):
+            machine.add(requests[len(machine.prompts)])
+        oldest = machine.order[0]
+        served = [piece.sequence for piece in machine.step()]  # that what runs came before what waits is seen there
+        assert oldest in served
+        begun += [sequence for sequence in served if sequence not in begun]
+
+    assert begun == requests
+    assert machine.scheduler.preemptions > 5
+
+
 prompts = st.one_of(
     st.lists(st.integers(0, 1), min_size=1, max_size=12),
     st.integers(1, 20).map(lambda length: [*range(length)]),  # prefixes of one another
