@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from bridges.vllm.tests.vllm_outputs import FAULTS, chunkings, tokenizer
@@ -26,6 +27,21 @@ def request_of(case, **fields):
     choice = asked.get("tool_choice", "auto")
     fields = {"tools": case["tools"], "tool_choice": choice, "messages": messages, "stream": True} | fields
     return ChatCompletionRequest(model="m", **fields)
+
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+    },
+}
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+OSLO = [("get_weather", {"city": "Oslo"})]
+
+
+def asked(**fields):
+    return request_of({"tools": [WEATHER]}, **fields)
 
 
 def composed(tools, reasoning, tokens):
@@ -81,16 +97,33 @@ def expected(case):
     return parts(wanted["content"], wanted["reasoning"], calls)
 
 
-def streamed(parser, tokens, text, ids, cuts, request, prompt=()):
-    said = Said()
-    places = [0, *cuts, len(ids)]
+def streamed(parser, tokens, text, ids, cuts, request, prompt=(), *, end=True, late=0):
+    """What comes of a stream. ``end``: it ends with the end token, and is not cut; ``late``: so many characters are
+    held back, as vLLM holds them where stop strings are asked for.
+    """
+    said, sent = Said(), 0
     texts = [tokens.decode([number]) for number in ids]
     assert "".join(texts) == text
-    for begin, end in zip(places, places[1:], strict=False):
-        piece = "".join(texts[begin:end])
-        said.add(parser.parse_delta(piece, ids[begin:end], request, list(prompt), finished=False))
-    said.add(parser.parse_delta("", [tokens.eos_token_id], request, list(prompt), finished=True))
+    for begin, until in pairwise([0, *cuts, len(ids)]):
+        last = until == len(ids) and not end
+        known = sum(map(len, texts[:until]))
+        piece = text[sent : known if last else max(sent, known - late)]
+        sent += len(piece)
+        said.add(parser.parse_delta(piece, ids[begin:until], request, list(prompt), finished=last))
+    if end:
+        said.add(parser.parse_delta(text[sent:], [tokens.eos_token_id], request, list(prompt), finished=True))
     return said
+
+
+def read_whole(parser, tokens, text, ids, request, prompt=(), *, end=True):
+    parser.set_prompt_token_ids(list(prompt))
+    ids = [*ids, tokens.eos_token_id] if end else ids
+    thought, content, calls = parser.parse(text, request, enable_auto_tools=True, model_output_token_ids=ids)
+    return parts(content, thought, [(call.name, call.arguments) for call in calls or ()])
+
+
+def encoded(tokens, text):
+    return tokens.encode(text, add_special_tokens=False)
 
 
 @pytest.mark.parametrize("compose", [composed, two_readers])
@@ -105,7 +138,6 @@ def test_faults(case, bound, compose):
     ids = tokens.encode(text, add_special_tokens=False)
     request = request_of(case)
     request = cls(tokens, request.tools).adjust_request(request)
-    content, thought, calls = None, None, None
     thought, content, calls = cls(tokens, request.tools).parse(
         text, request, enable_auto_tools=True, model_output_token_ids=[*ids, tokens.eos_token_id]
     )
@@ -124,3 +156,248 @@ def check_ids(case, ids):
         assert ids == [checks["id"]]
     if "id_regex" in checks:
         assert all(re.match(checks["id_regex"], one) for one in ids)
+
+
+def everywhere(cls, tokens, text, request, prompt="", **how):
+    """What comes of an output, which must be the same at every chunking."""
+    ids, before = encoded(tokens, text), encoded(tokens, prompt)
+    found = [
+        streamed(cls(tokens, request.tools), tokens, text, ids, cuts, request, before, **how).parts()
+        for cuts in chunkings(len(ids))
+    ]
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+both = pytest.mark.parametrize("compose", [composed, two_readers])
+
+
+@both
+@pytest.mark.parametrize("bound", [False, True], ids=["text", "tokens"])
+def test_reasoning_that_the_prompt_opened(compose, bound):
+    tokens = tokenizer("hermes" if bound else None)
+    cls = compose("toolglot_hermes", "toolglot_hermes", tokens)
+    text, prompt = f"Oslo, surely.\n</think>\n\nLet me look.\n{CALL}", "user: weather?\nassistant: <think>\n"
+    wanted = ("Let me look.", "Oslo, surely.", OSLO)
+
+    assert everywhere(cls, tokens, text, asked(), prompt) == wanted
+    assert read_whole(cls(tokens, asked().tools), tokens, text, encoded(tokens, text), asked(), encoded(tokens, prompt)) == wanted
+    assert not cls(tokens).is_reasoning_end(encoded(tokens, prompt))
+
+
+def test_a_call_in_the_reasoning_is_none_where_models_only_think_of_it():
+    tokens = tokenizer("mistral")
+    cls = composed("toolglot_mistral", "toolglot_mistral", tokens)
+    call = '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}'
+
+    assert everywhere(cls, tokens, f"[THINK]I could {call}.[/THINK]No.", asked()) == ("No.", f"I could {call}.", [])
+
+
+def test_reasoning_of_one_parser_and_calls_of_another():
+    tokens = tokenizer("mistral")
+    cls = composed("toolglot_mistral", "toolglot_hermes", tokens)
+
+    said = everywhere(cls, tokens, '<think>\nHm.\n</think>\n\n[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}', asked())
+
+    assert said == ("", "Hm.", OSLO)
+
+
+@pytest.mark.parametrize(("tools", "reasoning"), [("toolglot_hermes", "deepseek_r1"), ("hermes", "toolglot_hermes")])
+def test_next_to_a_parser_of_vllms(tools, reasoning):
+    tokens = tokenizer("hermes", special=False)
+    cls = composed(tools, reasoning, tokens)
+
+    text = f"<think>\nHm.\n</think>\n\n{CALL}"
+    ids = encoded(tokens, text)
+    said = streamed(cls(tokens, asked().tools), tokens, text, ids, range(1, len(ids)), asked(), [0])
+
+    assert said.parts() == ("", "Hm.", OSLO)
+    assert read_whole(cls(tokens, asked().tools), tokens, text, ids, asked()) == ("", "Hm.", OSLO)
+
+
+@both
+@pytest.mark.parametrize("late", [1, 5, 14])
+def test_text_that_comes_later_than_its_tokens(compose, late):
+    tokens = tokenizer("hermes")
+    cls = compose("toolglot_hermes", None, tokens)
+
+    assert everywhere(cls, tokens, f"Look:\n{CALL}\n{CALL}", asked(), late=late) == ("Look:", "", OSLO * 2)
+
+
+@both
+def test_what_is_held_back_comes_at_the_end(compose):
+    tokens = tokenizer()
+    cls = compose("toolglot_hermes", None, tokens)
+
+    assert everywhere(cls, tokens, "So <tool_cal", asked()) == ("So <tool_cal", "", [])
+    assert everywhere(cls, tokens, CALL.removesuffix("\n</tool_call>"), asked()) == ("", "", OSLO)
+
+
+@both
+def test_a_call_that_the_token_limit_cuts_is_told_as_far_as_it_came(compose):
+    tokens = tokenizer("hermes")
+    text = CALL[: CALL.index("lo\"}")]
+    ids = encoded(tokens, text)
+    parser = compose("toolglot_hermes", None, tokens)(tokens, asked().tools)
+
+    said = streamed(parser, tokens, text, ids, range(1, len(ids)), asked(), end=False)
+
+    assert [(name, arguments) for _, name, arguments in said.calls] == [("get_weather", '{"city": "Os')]
+    assert said.content == ""
+
+
+def test_an_opener_at_the_cut_is_no_text():
+    tokens = tokenizer("hermes")
+    cls = composed("toolglot_hermes", None, tokens)
+
+    assert everywhere(cls, tokens, "Well.\n<tool_call>", asked(), end=False) == ("Well.", "", [])
+
+
+def test_reasoning_that_is_not_asked_for_is_left_out():
+    tokens = tokenizer("hermes")
+    cls = composed("toolglot_hermes", "toolglot_hermes", tokens)
+
+    said = everywhere(cls, tokens, f"<think>\nHm.\n</think>\n\n{CALL}", asked(include_reasoning=False))
+
+    assert said == ("", "", OSLO)
+
+
+def test_without_a_choice_of_calls_markup_is_text():
+    tokens = tokenizer("hermes")
+    cls = composed("toolglot_hermes", "toolglot_hermes", tokens)
+
+    said = everywhere(cls, tokens, f"<think>\nHm.\n</think>\n\n{CALL}", asked(tool_choice="none"))
+
+    assert said == (flat(CALL), "Hm.", [])
+
+
+def test_reasoning_tokens_are_counted():
+    tokens = tokenizer("hermes")
+    parser = composed("toolglot_hermes", "toolglot_hermes", tokens)(tokens)
+    ids = encoded(tokens, "<think>four</think>ok")
+
+    assert parser.count_reasoning_tokens(ids) == 4
+    parser.set_prompt_token_ids(encoded(tokens, "<think>\n"))
+    assert parser.count_reasoning_tokens(ids[1:]) == 4
+
+
+def test_special_tokens_that_are_markers_stay_in_the_text():
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.engine.detokenizer import IncrementalDetokenizer
+
+    tokens = tokenizer("hermes")
+    request = composed("toolglot_hermes", None, tokens)(tokens, asked().tools).adjust_request(asked())
+    sampling = SamplingParams(skip_special_tokens=request.skip_special_tokens)
+    core = EngineCoreRequest(
+        request_id="1", prompt_token_ids=[0], mm_features=None, sampling_params=sampling, pooling_params=None,
+        arrival_time=0.0, lora_request=None, cache_salt=None, data_parallel_rank=None,
+    )  # fmt: skip
+    detokenizer = IncrementalDetokenizer.from_new_request(tokens, core)
+    detokenizer.update(encoded(tokens, CALL), False)
+
+    assert detokenizer.get_next_output_text(finished=True, delta=False) == CALL
+
+
+def accepts(request, tokens, text):
+    """Whether the request's grammar lets the model write a text, compiled as vLLM compiles it."""
+    import xgrammar
+
+    info = xgrammar.TokenizerInfo.from_huggingface(tokens, vocab_size=len(tokens))
+    compiled = xgrammar.GrammarCompiler(info).compile_structural_tag(request.structured_outputs.structural_tag)
+    matcher = xgrammar.GrammarMatcher(compiled)
+    return all(map(matcher.accept_token, [*encoded(tokens, text), tokens.eos_token_id]))
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "get_weather"}}])
+@both
+def test_demanded_calls_have_a_structural_tag(compose, choice):
+    tokens = tokenizer("hermes")
+    cls = compose("toolglot_hermes", "toolglot_hermes", tokens)
+    request = cls(tokens, asked().tools).adjust_request(asked(tool_choice=choice))
+
+    assert accepts(request, tokens, CALL)
+    assert not accepts(request, tokens, CALL.replace('"Oslo"', "3"))
+    assert not accepts(request, tokens, "No.")
+    assert accepts(request, tokens, f"{CALL}\n{CALL}") == (choice == "required")
+
+
+def test_one_call_where_no_more_are_wanted():
+    tokens = tokenizer("hermes")
+    cls = composed("toolglot_hermes", None, tokens)
+    request = cls(tokens, asked().tools).adjust_request(asked(tool_choice="required", parallel_tool_calls=False))
+
+    assert accepts(request, tokens, CALL)
+    assert not accepts(request, tokens, f"{CALL}\n{CALL}")
+
+
+def test_free_calls_have_a_tag_where_a_tool_is_strict():
+    strict = {**WEATHER, "function": {**WEATHER["function"], "strict": True}}
+    tokens = tokenizer("hermes")
+    cls = composed("toolglot_hermes", None, tokens)
+    free = cls(tokens, asked().tools).adjust_request(asked())
+    held = cls(tokens, asked().tools).adjust_request(asked(tools=[strict]))
+
+    assert free.structured_outputs is None
+    assert accepts(held, tokens, "No.")
+    assert accepts(held, tokens, CALL)
+    assert not accepts(held, tokens, CALL.replace('"Oslo"', "3"))
+
+
+def test_a_schema_that_cannot_be_held_to_is_refused():
+    from vllm.exceptions import VLLMValidationError
+
+    function = {"name": "f", "strict": True, "parameters": {"properties": {"a": {"uniqueItems": True}}}}
+    tokens = tokenizer("hermes")
+    parser = composed("toolglot_hermes", None, tokens)(tokens)
+
+    with pytest.raises(VLLMValidationError, match="tool 'f': it is strict") as refused:
+        parser.adjust_request(asked(tools=[{"type": "function", "function": function}], tool_choice="required"))
+    assert refused.value.parameter == "tools[0].function.parameters"
+
+
+def test_reasoning_is_over_where_the_grammar_may_begin():
+    tokens = tokenizer("hermes")
+    parser = composed("toolglot_hermes", "toolglot_hermes", tokens)(tokens).reasoning_parser
+    text = encoded(tokens, "<think>so</think>")
+
+    assert not parser.is_reasoning_end_streaming(text[:-1], text[:-1])
+    assert parser.is_reasoning_end_streaming(text, text[-1:])
+    assert parser.extract_content_ids([*text, 1, 2]) == [1, 2]
+    assert parser.is_reasoning_end(encoded(tokens, "<think>\n\n</think>\n\n"))
+    assert not parser.is_reasoning_end(encoded(tokens, "assistant: "))
+
+
+def test_reasoning_is_over_where_its_end_is_spelled():
+    tokens = tokenizer()
+    parser = composed("toolglot_hermes", "toolglot_hermes", tokens)(tokens).reasoning_parser
+    text = encoded(tokens, "<think>so</think>")
+
+    assert not parser.is_reasoning_end_streaming(text[:-1], text[-2:-1])
+    assert parser.is_reasoning_end_streaming(text, text[-1:])
+
+
+def test_responses():
+    from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+
+    function = {"type": "function", **WEATHER["function"]}
+    earlier = {"type": "function_call", "call_id": "c", "name": "get_weather", "arguments": "{}"}
+    request = ResponsesRequest(model="m", input=[earlier], tools=[function], tool_choice="required", stream=True)
+    tokens = tokenizer("kimi_k2")
+    cls = composed("toolglot_kimi_k2", None, tokens)
+    request = cls(tokens, request.tools).adjust_request(request)
+    text = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+        '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>'
+    )
+    ids = encoded(tokens, text)
+
+    said = streamed(cls(tokens, request.tools), tokens, text, ids, [5, 70], request)
+
+    assert accepts(request, tokens, text)
+    assert [(call_id, name) for call_id, name, _ in said.calls] == [("functions.get_weather:1", "get_weather")]
+
+
+def test_a_parser_without_reasoning_is_no_reasoning_parser():
+    with pytest.raises(TypeError, match="declares no reasoning"):
+        composed(None, "toolglot_jamba", tokenizer())
