@@ -1,6 +1,6 @@
 """What one does with this repository, one session a job: ``nox -s demo``, ``nox -s tests``, ``nox -s lint`` …
 
-Needs Python 3.11+ and nox. Plugins are found by looking: a new folder under plugins/ needs no line here.
+Needs Python 3.11+ and nox. Plugins are found by looking: a new folder under plugins/ or bridges/ needs no line here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ nox.options.reuse_venv = "yes"
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
-PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]
-PLUGIN_MODULES = sorted(path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir() and path.suffix == "")
+BRIDGES = sorted(path.parent.name for path in ROOT.glob("bridges/*/pyproject.toml"))
+PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS), *(f"bridges/{name}" for name in BRIDGES)]
+SOURCE_FOLDERS = [*ROOT.glob("plugins/*/src/*"), *ROOT.glob("bridges/*/src/*")]
+PLUGIN_MODULES = sorted(path.name for path in SOURCE_FOLDERS if path.is_dir() and path.suffix == "")
 REQUIREMENT_FILES = ["constraints.txt", *(f"{package}/pyproject.toml" for package in PACKAGES)]
 PARALLEL = ["--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder"]
 """In the order of pyproject.toml's testpaths: the modules of few and long tests first, so that none of them is last."""

@@ -1,6 +1,7 @@
-"""A stand-in for vLLM, for the tests of what is said to it where it is not installed. It has the interfaces of 0.32 as far
-as the bridge uses them on import and to register, and nothing behind them: the bridge's own reading is tested with real
-vLLM. ``without`` leaves modules or names out, as other versions do.
+"""A stand-in for vLLM, for the tests of what is said to it where it is not installed.
+
+It has the interfaces of 0.32 as far as the bridge uses them on import and to register, and nothing behind them: how the
+bridge reads is tested with real vLLM.
 """
 
 from __future__ import annotations

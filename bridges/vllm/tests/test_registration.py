@@ -7,8 +7,8 @@ import logging
 import sys
 
 import pytest
-
 from bridges.vllm.tests import stand_in
+
 from toolglot import PluginLoadError, UnknownParserError, parser_names
 
 
@@ -33,7 +33,9 @@ def registered(monkeypatch):
         tools = next(one["ToolParserManager"] for one in modules.values() if "ToolParserManager" in one)
         return tools, modules["vllm.reasoning"]["ReasoningParserManager"], found
 
-    return register
+    yield register
+    for name in [one for one in sys.modules if one.partition(".")[0] == "toolglot_vllm"]:
+        del sys.modules[name]  # it is bound to the stand-in
 
 
 def test_every_parser_is_registered_with_the_prefix(registered, said):
@@ -79,7 +81,7 @@ def test_a_parser_that_is_not_installed(registered):
 
 
 def test_registering_twice_changes_nothing(registered):
-    tools, _, found = registered()
+    found = registered()[2]
     before = sys.modules["vllm.parser"].ParserManager.get_parser
 
     assert importlib.import_module("toolglot_vllm").register() == found
@@ -126,7 +128,10 @@ def test_a_version_without_unified_parsers(registered, said):
 @pytest.mark.parametrize(
     ("attribute", "consequence"),
     [
-        ("engine_based_streaming", "it does not tell parsers that a stream ends: what they then still hold back is lost"),
+        (
+            "engine_based_streaming",
+            "it does not tell parsers that a stream ends: what they then still hold back is lost",
+        ),
         ("get_structural_tag", "it asks parsers for no structural tag: calls are read, and not constrained"),
     ],
 )

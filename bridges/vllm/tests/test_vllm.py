@@ -181,7 +181,10 @@ def test_reasoning_that_the_prompt_opened(compose, bound):
     wanted = ("Let me look.", "Oslo, surely.", OSLO)
 
     assert everywhere(cls, tokens, text, asked(), prompt) == wanted
-    assert read_whole(cls(tokens, asked().tools), tokens, text, encoded(tokens, text), asked(), encoded(tokens, prompt)) == wanted
+    assert (
+        read_whole(cls(tokens, asked().tools), tokens, text, encoded(tokens, text), asked(), encoded(tokens, prompt))
+        == wanted
+    )
     assert not cls(tokens).is_reasoning_end(encoded(tokens, prompt))
 
 
@@ -236,7 +239,7 @@ def test_what_is_held_back_comes_at_the_end(compose):
 @both
 def test_a_call_that_the_token_limit_cuts_is_told_as_far_as_it_came(compose):
     tokens = tokenizer("hermes")
-    text = CALL[: CALL.index("lo\"}")]
+    text = CALL[: CALL.index('lo"}')]
     ids = encoded(tokens, text)
     parser = compose("toolglot_hermes", None, tokens)(tokens, asked().tools)
 
@@ -401,3 +404,28 @@ def test_responses():
 def test_a_parser_without_reasoning_is_no_reasoning_parser():
     with pytest.raises(TypeError, match="declares no reasoning"):
         composed(None, "toolglot_jamba", tokenizer())
+
+
+def test_the_tokenizer_of_mistral_common(tmp_path):
+    from importlib.resources import files
+
+    from vllm.tokenizers.mistral import MistralTokenizer
+
+    vocabulary = files("mistral_common") / "data" / "tekken_240911.json"
+    (tmp_path / "tekken.json").write_bytes(vocabulary.read_bytes())
+    tokens = MistralTokenizer.from_pretrained(str(tmp_path))
+    cls = composed("toolglot_mistral", "toolglot_mistral", tokens)
+    opener = dict(zip(tokens.all_special_tokens, tokens.all_special_ids, strict=True))["[TOOL_CALLS]"]
+    ids = [opener, *encoded(tokens, '[{"name": "get_weather", "arguments": {"city": "Oslo"}}]')]
+    request = cls(tokens, asked().tools).adjust_request(asked(tool_choice="required"))
+
+    said, parser = Said(), cls(tokens, request.tools)
+    for number in ids:
+        text = tokens.decode([number], skip_special_tokens=False)
+        said.add(parser.parse_delta(text, [number], request, [1], finished=False))
+    said.add(parser.parse_delta("", [tokens.eos_token_id], request, [1], finished=True))
+
+    assert said.parts() == ("", "", OSLO)
+    assert re.fullmatch("[A-Za-z0-9]{9}", said.calls[0][0])
+    assert request.skip_special_tokens is False
+    assert f'{{"type": "token", "token": {opener}}}' in request.structured_outputs.structural_tag

@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 
 END = "<|end|>"
-FAULTS = [json.loads(line) for line in (Path(__file__).parent / "cases" / "faults.jsonl").read_text("utf-8").splitlines()]
+FAULTS = [
+    json.loads(line) for line in (Path(__file__).parent / "cases" / "faults.jsonl").read_text("utf-8").splitlines()
+]
 MARKERS = {
     "hermes": ("<tool_call>", "</tool_call>", "<think>", "</think>"),
     "mistral": ("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]"),

@@ -57,7 +57,7 @@ ValidationError = _perhaps("VLLMValidationError", "vllm.exceptions")
 
 
 def version() -> str:
-    """vLLM's version, or ``of no known version``."""
+    """VLLM's version, or ``of no known version``."""
     found = _perhaps("__version__", "vllm")
     return found if isinstance(found, str) else "of no known version"
 

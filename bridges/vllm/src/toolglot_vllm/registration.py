@@ -26,7 +26,7 @@ _log = logging.getLogger("vllm.toolglot")  # vLLM shows what is logged below its
 
 
 def register(names: Iterable[str] | None = None) -> list[str]:
-    """Register parsers (None: all that are installed) with vLLM, and return the names under which they can be asked for.
+    """Register parsers (None: all that are installed) with vLLM, and return the names by which it then knows them.
 
     It may be called any number of times. Where this vLLM lacks what is needed, that is logged, and nothing registered.
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from toolglot import ArgumentsDelta, CallStart, Event, GrammarError, Output, load_parser
+from toolglot.requests import StrictLevel
 from toolglot_vllm import interfaces
 from toolglot_vllm.loading import configured
 from toolglot_vllm.reading import Reading, delta_message, function_call
@@ -42,7 +43,9 @@ class ToolglotToolParser(interfaces.ToolParser):  # type: ignore[misc]  # vLLM's
         """XGrammar's ``StructuralTag``, or None where nothing is to be constrained. Reasoning has been read before."""
         from xgrammar import StructuralTag
 
-        level = "auto" if strict_level is None else strict_level.name.lower()
+        level: StrictLevel = "auto"
+        if strict_level is not None:
+            level = strict_level.name.lower()
         asked = toolglot_request(request, self.tools, prompt="absent" if reasoning else "closed", strict_level=level)
         try:
             tag = self._parser.constrain(asked)

@@ -1,4 +1,4 @@
-"""One reading of an output, reasoning and calls together, where vLLM would have two parsers read one after the other."""
+"""One reading of an output, reasoning and calls together, where vLLM has two parsers read one after the other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Unified:
     reasoning_parser: Any
 
     def __init__(self, tokenizer: Any, tools: Any = None, *args: Any, **kwargs: Any) -> None:
-        super().__init__(tokenizer, tools, *args, **kwargs)
+        super().__init__(tokenizer, tools, *args, **kwargs)  # type: ignore[call-arg]  # it is mixed into vLLM's
         self._tools = tools or ()
         self._prompt: Prompt | None = None
         self._reading: Reading | None = None
