@@ -176,6 +176,8 @@ def test_the_command_says_what_is_missing(capsys):
         ),
         (["response-template", "hermes", "xlam"], "name one parser"),
         (["response-template", "hermess"], "did you mean hermes?"),
+        (["response-template"], "name what is wanted (response-template or vllm-plugin), and the parser"),
+        (["gbnf", "hermes"], "name what is wanted (response-template or vllm-plugin), and the parser"),
         (["vllm-plugin", "hermess"], "did you mean hermes?"),
     ],
 )

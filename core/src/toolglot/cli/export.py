@@ -36,8 +36,8 @@ def add(commands: Any) -> None:
         "vLLM finds it (vllm-plugin).",
         epilog=EPILOG,
     )
-    parser.add_argument("kind", metavar="KIND", choices=tuple(_KINDS), help="response-template or vllm-plugin")
-    parser.add_argument("names", metavar="NAME", nargs="+", help="the parser; for vllm-plugin, one or more")
+    parser.add_argument("kind", metavar="KIND", nargs="?", help="response-template or vllm-plugin")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="the parser; for vllm-plugin, one or more")
     parser.add_argument(
         "--start-anchor", metavar="TEXT", help="response-template: with what the prompt ends, before the reply"
     )
@@ -49,6 +49,8 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    if arguments.kind not in _KINDS or not arguments.names:
+        raise UsageError(f"name what is wanted ({' or '.join(_KINDS)}), and the parser")
     print(_KINDS[arguments.kind](arguments), end="")
     return 0
 
