@@ -98,12 +98,16 @@ def test_classes_are_made_by_the_parsers_name(registered):
         module.__path__  # noqa: B018
 
 
+class Tokenizer:
+    added_tokens_decoder = {}
+
+
 def test_a_parser_that_cannot_be_loaded_says_why(registered, monkeypatch):
     registered()
     monkeypatch.setitem(sys.modules, "toolglot_xlam", None)
 
     with pytest.raises(PluginLoadError, match="toolglot-xlam"):
-        importlib.import_module("toolglot_vllm.tool_parser").xlam  # noqa: B018
+        importlib.import_module("toolglot_vllm.tool_parser").xlam(Tokenizer())
 
 
 OLD_PROTOCOL = ("vllm.entrypoints.generate.base.protocol", "vllm.entrypoints.openai.protocol")

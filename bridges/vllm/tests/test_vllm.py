@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from itertools import pairwise
@@ -345,6 +346,44 @@ def test_free_calls_have_a_tag_where_a_tool_is_strict():
     assert accepts(held, tokens, "No.")
     assert accepts(held, tokens, CALL)
     assert not accepts(held, tokens, CALL.replace('"Oslo"', "3"))
+
+
+def test_the_level_that_a_format_recommends_is_the_default():
+    tokens = tokenizer("kimi_k2")
+    cls = composed("toolglot_kimi_k2", None, tokens)
+
+    assert accepts(cls(tokens, asked().tools).adjust_request(asked()), tokens, "No.")
+
+
+def test_calls_or_json_where_both_are_asked_for():
+    strict = {**WEATHER, "function": {**WEATHER["function"], "strict": True}}
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "array", "maxItems": 0}}}
+    tokens = tokenizer("hermes")
+    parser = composed("toolglot_hermes", None, tokens)(tokens)
+    request = parser.adjust_request(asked(tools=[strict], response_format=schema))
+
+    assert accepts(request, tokens, CALL)
+    assert accepts(request, tokens, "[]")
+    assert not accepts(request, tokens, "No.")
+
+
+def test_vllms_switch_leaves_calls_free(monkeypatch):
+    monkeypatch.setenv("VLLM_ENFORCE_STRICT_TOOL_CALLING", "0")
+    tokens = tokenizer("hermes")
+    cls = composed("toolglot_hermes", None, tokens)
+    request = cls(tokens, asked().tools).adjust_request(asked(tool_choice="required"))
+
+    assert request.structured_outputs is None
+    assert everywhere(cls, tokens, CALL, request) == ("", "", OSLO)
+
+
+def test_a_format_that_the_tokenizer_describes():
+    field = {"open": "<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json"}
+    transform = {"type": "function", "function": "{content}"}
+    tokens = copy.copy(tokenizer("hermes"))
+    tokens.response_template = {"fields": {"tool_calls": {**field, "transform": transform}}}
+
+    assert everywhere(composed("toolglot_hf", None, tokens), tokens, CALL, asked()) == ("", "", OSLO)
 
 
 def test_a_schema_that_cannot_be_held_to_is_refused():

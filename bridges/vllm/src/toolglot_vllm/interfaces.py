@@ -56,6 +56,11 @@ HarmonyParser = _perhaps("HarmonyParser", "vllm.parser.harmony")
 ValidationError = _perhaps("VLLMValidationError", "vllm.exceptions")
 
 
+def enforced() -> bool:
+    """Whether vLLM's settings let parsers constrain calls."""
+    return _perhaps("VLLM_ENFORCE_STRICT_TOOL_CALLING", "vllm.envs") is not False
+
+
 def version() -> str:
     """VLLM's version, or ``of no known version``."""
     found = _perhaps("__version__", "vllm")

@@ -43,6 +43,9 @@ def configured(name: str, reasoning: str | None, tokenizer: Any) -> Parser:
     Raises:
         PluginError: it cannot be had, or it cannot read the other's reasoning.
     """
-    fixed = not hasattr(load_parser(name).plugin, "configured")  # it reads as it reads
-    other = reasoning if reasoning is not None or fixed else "none"
-    return load_parser(name, tokenizer=described(tokenizer), reasoning=None if fixed and other == name else other)
+    known = described(tokenizer)
+    parser = load_parser(name, tokenizer=known)
+    fixed = not hasattr(parser.plugin, "configured")  # it reads as it reads
+    if reasoning == name or (fixed and reasoning is None):
+        return parser
+    return load_parser(name, tokenizer=known, reasoning=reasoning or "none")

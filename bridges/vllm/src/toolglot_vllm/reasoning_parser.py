@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, ClassVar
 
-from toolglot import ContentDelta, load_parser
+from toolglot import ContentDelta
 from toolglot_vllm import interfaces
 from toolglot_vllm.fence import Fence
 from toolglot_vllm.loading import configured
@@ -100,7 +100,6 @@ def _fence(name: str, tokenizer: Any) -> Fence:
 
 @cache
 def _class(name: str) -> type[Any]:
-    load_parser(name)  # what is wrong with it shows when vLLM starts
     return type(f"Toolglot_{name}", (ToolglotReasoningParser,), {"toolglot_name": name})
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
-from toolglot import ArgumentsDelta, CallStart, Event, GrammarError, Output, load_parser
+from toolglot import ArgumentsDelta, CallStart, Event, GrammarError, Output
 from toolglot.requests import StrictLevel
 from toolglot_vllm import interfaces
 from toolglot_vllm.loading import configured
@@ -32,6 +32,9 @@ class ToolglotToolParser(interfaces.ToolParser):  # type: ignore[misc]  # vLLM's
     def __init__(self, tokenizer: Any, tools: list[Any] | None = None, **_: Any) -> None:
         super().__init__(tokenizer, tools)
         self._parser = configured(self.toolglot_name, None, tokenizer)
+        recommended = getattr(self._parser.plugin, "strict_level", None)
+        if recommended and interfaces.ToolStrictLevel is not None:
+            self.default_tool_strict_level = interfaces.ToolStrictLevel.from_name(recommended)
         self._reading: Reading | None = None
 
     def adjust_request(self, request: Any) -> Any:
@@ -40,7 +43,15 @@ class ToolglotToolParser(interfaces.ToolParser):  # type: ignore[misc]  # vLLM's
         return super().adjust_request(request)
 
     def get_structural_tag(self, request: Any, *, reasoning: bool = False, strict_level: Any = None) -> Any:
-        """XGrammar's ``StructuralTag``, or None where nothing is to be constrained. Reasoning has been read before."""
+        """XGrammar's ``StructuralTag``, or None where nothing is to be constrained.
+
+        Reasoning is not in it, unless ``reasoning`` is set: vLLM applies it when that is over.
+
+        Raises:
+            VLLMValidationError: a schema cannot be held to; ``parameter`` is the field.
+        """
+        if not interfaces.enforced():
+            return None
         from xgrammar import StructuralTag
 
         level: StrictLevel = "auto"
@@ -102,10 +113,7 @@ def _refusal(error: GrammarError) -> Exception:
 
 @cache
 def _class(name: str) -> type[Any]:
-    level = getattr(load_parser(name).plugin, "strict_level", None) or "auto"
-    known = interfaces.ToolStrictLevel
-    fields = {"toolglot_name": name, "default_tool_strict_level": known and known.from_name(level)}
-    return type(f"Toolglot_{name}", (ToolglotToolParser,), fields)
+    return type(f"Toolglot_{name}", (ToolglotToolParser,), {"toolglot_name": name})
 
 
 def __getattr__(name: str) -> type[Any]:
