@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+from typing import ClassVar
 
 import pytest
 from bridges.vllm.tests import stand_in
@@ -99,7 +100,7 @@ def test_classes_are_made_by_the_parsers_name(registered):
 
 
 class Tokenizer:
-    added_tokens_decoder = {}
+    added_tokens_decoder: ClassVar = {}
 
 
 def test_a_parser_that_cannot_be_loaded_says_why(registered, monkeypatch):

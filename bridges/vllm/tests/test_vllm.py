@@ -238,6 +238,17 @@ def test_what_is_held_back_comes_at_the_end(compose):
 
 
 @both
+def test_a_marker_that_a_stop_string_cuts_is_text(compose):
+    tokens = tokenizer("hermes")
+    parser = compose("toolglot_hermes", None, tokens)(tokens, asked().tools)
+    said = Said()
+
+    said.add(parser.parse_delta("So <tool_", encoded(tokens, "So <tool_call>"), asked(), [0], finished=True))
+
+    assert said.parts() == ("So <tool_", "", [])
+
+
+@both
 def test_a_call_that_the_token_limit_cuts_is_told_as_far_as_it_came(compose):
     tokens = tokenizer("hermes")
     text = CALL[: CALL.index('lo"}')]
