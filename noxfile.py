@@ -1,6 +1,6 @@
 """What one does with this repository, one session a job: ``nox -s demo``, ``nox -s tests``, ``nox -s lint`` …
 
-Needs Python 3.11+ and nox. Plugins are found by looking: a new folder under plugins/ needs no line here.
+Needs Python 3.11+ and nox. Plugins are found by looking: a new folder under plugins/ or bridges/ needs no line here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ nox.options.reuse_venv = "yes"
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
-PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS)]
-PLUGIN_MODULES = sorted(path.name for path in ROOT.glob("plugins/*/src/*") if path.is_dir() and path.suffix == "")
+BRIDGES = sorted(path.parent.name for path in ROOT.glob("bridges/*/pyproject.toml"))
+PACKAGES = ["core", "templates", *(f"plugins/{name}" for name in PLUGINS), *(f"bridges/{name}" for name in BRIDGES)]
+SOURCE_FOLDERS = [*ROOT.glob("plugins/*/src/*"), *ROOT.glob("bridges/*/src/*")]
+PLUGIN_MODULES = sorted(path.name for path in SOURCE_FOLDERS if path.is_dir() and path.suffix == "")
+BRIDGED = ["plugins/hermes", "plugins/xlam"]
+"""The plugins that the tests of bridges know by name."""
 REQUIREMENT_FILES = ["constraints.txt", *(f"{package}/pyproject.toml" for package in PACKAGES)]
 PARALLEL = ["--numprocesses=auto", "--dist=loadscope", "--no-loadscope-reorder"]
 """In the order of pyproject.toml's testpaths: the modules of few and long tests first, so that none of them is last."""
@@ -168,13 +172,14 @@ def lint(session: nox.Session) -> None:
 
 
 @nox.session(reuse_venv=False)
-@nox.parametrize("plugin", PLUGINS, ids=PLUGINS)
-def alone(session: nox.Session, plugin: str) -> None:
-    """One plugin's tests, with the built wheels of core and of that plugin only."""
+@nox.parametrize("package", PACKAGES[2:], ids=PLUGINS + BRIDGES)
+def alone(session: nox.Session, package: str) -> None:
+    """One plugin's tests, with the built wheels of core and of that plugin only; a bridge's, with two plugins."""
     install(session, "build")
-    wheels = build_wheels(session, Path(session.create_tmp()) / "wheels", "core", f"plugins/{plugin}")
+    others = BRIDGED if package.startswith("bridges/") else []
+    wheels = build_wheels(session, Path(session.create_tmp()) / "wheels", "core", package, *others)
     install(session, *wheels, *nox.project.dependency_groups(PROJECT, "plugin-tests"))
-    session.run("pytest", f"plugins/{plugin}", *session.posargs, env={"TOOLGLOT_EXAMPLES": "20"})
+    session.run("pytest", package, *session.posargs, env={"TOOLGLOT_EXAMPLES": "20"})
 
 
 @nox.session(reuse_venv=False)

@@ -12,6 +12,7 @@
     │   ├── GrammarError            a tool's schema cannot be compiled
     │   └── PromptTooLongError      a prompt has more tokens than there is room for
     ├── RenderError                 a call that this format cannot express
+    ├── ExportError                 a format that cannot be written as another description
     ├── ModelError                  a checkpoint cannot be found, verified or loaded
     └── EngineError                 generation failed
         └── QueueFullError          no room for another request now (HTTP 429)
@@ -93,6 +94,10 @@ class PromptTooLongError(RequestError):
 
 class RenderError(ToolglotError):
     """A call holds a value that the wire format cannot express."""
+
+
+class ExportError(ToolglotError):
+    """A format cannot be written as another description of formats; the text is what stands against it."""
 
 
 class ModelError(ToolglotError):

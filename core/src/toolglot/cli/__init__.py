@@ -1,5 +1,5 @@
-"""The command line: ``toolglot serve``, ``parse``, ``render``, ``parsers``, ``schema``, ``check``, ``bench`` and
-``new-plugin``.
+"""The command line: ``toolglot serve``, ``parse``, ``render``, ``parsers``, ``schema``, ``check``, ``bench``,
+``new-plugin`` and ``export``.
 
 argparse only. A command imports what it needs when it runs, so that ``toolglot parse`` works without server and engine.
 """
@@ -11,12 +11,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-from toolglot.cli import bench, check, new_plugin, parse, parsers, render, schema, serve
+from toolglot.cli import bench, check, export, new_plugin, parse, parsers, render, schema, serve
 from toolglot.cli.arguments import ArgumentParser, ShowVersion
 from toolglot.cli.config_file import with_config
 from toolglot.errors import ToolglotError
 
-COMMANDS = (serve, parse, render, parsers, schema, check, bench, new_plugin)
+COMMANDS = (serve, parse, render, parsers, schema, check, bench, new_plugin, export)
 EPILOG = """\
 examples:
   toolglot serve                                      serve the demo model on http://127.0.0.1:8000

@@ -18,6 +18,7 @@ from toolglot.formats.map import Map
 from toolglot.formats.nested import Nested
 from toolglot.formats.plugin import WireFormatParser
 from toolglot.formats.python_call import PythonCall
+from toolglot.formats.response_template import response_template
 from toolglot.formats.values import ByFlag, BySchema, ByType
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "TemplateIds",
     "WireFormat",
     "WireFormatParser",
+    "response_template",
 ]
