@@ -61,7 +61,9 @@ class TokenDelta(Struct, frozen=True):
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each of ``token_ids``, where they were asked for."""
     cached_tokens: int = 0
-    """On the first delta, how many tokens of the prompt were in the prefix cache, and not computed."""
+    """How many tokens of the prompt were in the prefix cache, and not computed: on the first delta, or on the last, of an
+    engine that tells it at the end.
+    """
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -95,7 +97,11 @@ class Engine(Protocol):
         """Cancel what runs and free everything."""
 
     async def compile(self, tag: StructuralTag) -> Constraint:
-        """Compile a tag without blocking the event loop. Raises GrammarError (the client's 400)."""
+        """Compile a tag without blocking the event loop.
+
+        Raises:
+            GrammarError: it cannot be compiled (the client's 400); UnenforceableError: this engine cannot hold to it.
+        """
 
     def submit(
         self, prompt: Sequence[int], sampling: SamplingParams, constraint: Constraint | None = None
@@ -106,7 +112,8 @@ class Engine(Protocol):
         frees its slot.
 
         Raises:
-            QueueFullError: at once, when the queue is full.
+            QueueFullError: at once, when the queue is full; also from the iterator, before the first delta.
+            RequestError: at once, when the engine does not obey a field of the request.
             EngineError: from the iterator, when this request failed.
         """
 

@@ -39,6 +39,8 @@ class CompiledTag(Struct, frozen=True):
     """The tokens that this tag never uses."""
     stops: TokenSet
     """The tokens that end the output where it may end."""
+    source: GuardedTag
+    """What it was compiled from."""
 
     @property
     def size(self) -> int:
@@ -122,7 +124,8 @@ class Compiler:
         except RuntimeError as error:  # all that XGrammar raises for a bad tag or schema
             raise refusal(reason(error)) from error
         banned = (self._markers.keys() | self._stops) - tag.named
-        return CompiledTag(grammar, TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size))
+        banned_set, stops = (TokenSet.of(ids, self._vocab_size) for ids in (banned, self._stops))
+        return CompiledTag(grammar, banned_set, stops, tag)
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
         """Each token's bytes. Those of markers and stop tokens begin with a byte that is in no text."""
