@@ -75,7 +75,7 @@ class LlamaCpp(Dialect):
             top_p=sampling.top_p,
             top_k=sampling.top_k,
             min_p=sampling.min_p,
-            repeat_last_n=-1,
+            repeat_last_n=len(request.prompt) + sampling.max_tokens,
             repeat_penalty=sampling.repetition_penalty,
             presence_penalty=sampling.presence_penalty,
             frequency_penalty=sampling.frequency_penalty,

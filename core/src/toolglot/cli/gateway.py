@@ -15,13 +15,13 @@ import msgspec
 
 from toolglot.cli import api_keys, replaying, startup
 from toolglot.cli.arguments import UsageError
+from toolglot.cli.engines import ENGINES
 
 if TYPE_CHECKING:
     from toolglot.backends.dialect import Dialect
     from toolglot.backends.link import Timeouts
     from toolglot.backends.probe import Found
 
-ENGINES = ("vllm", "sglang", "llamacpp", "openai")
 API_KEY = "TOOLGLOT_ENGINE_API_KEY"
 _FLAGS = ("engine_url", "engine_model", "engine_api_key_file")
 _CONFIGS = ("generation_config.json", "config.json")

@@ -6,8 +6,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolglot.cli import gateway, startup
+from toolglot.cli import startup
 from toolglot.cli.arguments import UsageError
+from toolglot.cli.engines import ENGINES
 
 if TYPE_CHECKING:
     from toolglot.checkpoints import TokenizerMode
@@ -28,7 +29,7 @@ def outputs_file(arguments: Namespace) -> Path | None:
         return None
     file = engine.removeprefix(PREFIX)
     if file == engine or not file:
-        raise UsageError(f"--engine {engine}: use local, replay:FILE, or one of {', '.join(gateway.ENGINES)}")
+        raise UsageError(f"--engine {engine}: use local, replay:FILE, or one of {', '.join(ENGINES)}")
     if not Path(file).is_file():
         raise UsageError(f"--engine {engine}: no such file")
     return Path(file)
