@@ -49,7 +49,7 @@ _LEXEMES = re.compile(
 )
 _CHAR = re.compile(r"\\x([0-9a-fA-F]+)|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)|([^\\])", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", **{char: char for char in "\"\\[]^-/'"}}
-_ANYTHING = r"[^\x00]"
+_ANYTHING = r"[^\u0000]"
 _NOTHING = '""'
 
 
@@ -268,8 +268,6 @@ def _in_text(char: str) -> str:
 
 
 def _code(point: int) -> str:
-    if point < 0x100:
-        return f"\\x{point:02x}"
     return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -59,9 +60,9 @@ class Link:
                     async with asyncio.timeout_at(deadline):  # comments that keep a connection alive do not extend it
                         received = await response.content.readany()
                 except TimeoutError:
-                    raise ReplicaError(f"{self._url} sent nothing for {limit:g} s") from None
+                    raise ReplicaError(f"the engine sent nothing for {limit:g} s") from None
                 except (aiohttp.ClientError, OSError) as error:
-                    raise ReplicaError(f"{self._url} broke off its answer: {_said(error)}") from error
+                    raise ReplicaError(f"the engine broke off its answer: {_said(error)}") from error
                 if not received:
                     break
                 for event in reader.feed(received):
@@ -72,7 +73,7 @@ class Link:
                     limit = self._timeouts.next_token
                     deadline = clock() + limit
             if reader.within:
-                raise ReplicaError(f"{self._url} broke off its answer in the middle of a line")
+                raise ReplicaError("the engine broke off its answer in the middle of a line")
 
     async def post(self, path: str, body: bytes) -> None:
         """Send what needs no answer. Raises ReplicaError, RefusedError as :meth:`events`."""
@@ -88,9 +89,9 @@ class Link:
             ):
                 return response.status, await response.read()
         except TimeoutError:
-            raise ReplicaError(f"{self._url} did not answer in {self._timeouts.check:g} s") from None
+            raise ReplicaError(f"the engine did not answer in {self._timeouts.check:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise ReplicaError(f"{self._url} cannot be reached: {_said(error)}") from error
+            raise ReplicaError(f"the engine cannot be reached: {_said(error)}") from error
 
     @asynccontextmanager
     async def _answer(self, path: str, body: bytes, limit: float) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -99,11 +100,11 @@ class Link:
             async with asyncio.timeout(limit):
                 response = await self._session.post(self._url + path, data=body, allow_redirects=False)
         except TimeoutError:
-            raise ReplicaError(f"{self._url} did not answer in {limit:g} s") from None
+            raise ReplicaError(f"the engine did not answer in {limit:g} s") from None
         except aiohttp.ServerDisconnectedError as error:
-            raise ReplicaError(f"{self._url} hung up without an answer", stale=True) from error
+            raise ReplicaError("the engine hung up without an answer", stale=True) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ReplicaError(f"{self._url} cannot be reached: {_said(error)}") from error
+            raise ReplicaError(f"the engine cannot be reached: {_said(error)}") from error
         try:
             if response.status != 200:
                 await self._refuse(response)
@@ -118,10 +119,10 @@ class Link:
             async with asyncio.timeout(self._timeouts.check):
                 reason += _reason(await response.content.read(_MOST_ERROR_BYTES))
         if status in _BUSY:
-            raise BusyError(f"{self._url} takes no more requests: {reason}", _retry_after(response.headers))
+            raise BusyError(f"the engine takes no more requests: {reason}", _retry_after(response.headers))
         if 400 <= status < 500:
             raise RefusedError(f"the engine refuses the request: {reason}")
-        raise ReplicaError(f"{self._url} failed: {reason}")
+        raise ReplicaError(f"the engine failed: {reason}")
 
 
 async def _read_on(response: aiohttp.ClientResponse) -> None:
@@ -154,4 +155,8 @@ def _retry_after(headers: Mapping[str, str]) -> int:
 
 
 def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """What happened, without the address, which is not for clients."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its name is not known"
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number) if number else type(error).__name__

@@ -217,7 +217,7 @@ class RemoteEngine:
                         self._replicas.succeeded(use)
                     yield chunk
             if not over:
-                raise ReplicaError(f"{use.replica.url} ended its answer before the reply was over")
+                raise ReplicaError("the engine ended its answer before the reply was over")
         finally:
             if not over:
                 self._abort(link, request)

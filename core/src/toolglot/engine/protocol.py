@@ -61,8 +61,8 @@ class TokenDelta(Struct, frozen=True):
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each of ``token_ids``, where they were asked for."""
     cached_tokens: int = 0
-    """How many tokens of the prompt were in the prefix cache, and not computed: on the first delta, or on the last, where
-    the engine tells it at the end.
+    """How many tokens of the prompt were in the prefix cache, and not computed: told with the first delta, or with the
+    last, where the engine counts at the end.
     """
 
 
