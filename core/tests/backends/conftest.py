@@ -28,6 +28,8 @@ from toolglot.backends.link import Timeouts
 from toolglot.backends.remote import RemoteEngine, Target
 from toolglot.backends.replicas import Policy
 from toolglot.engine.protocol import ModelInfo, SamplingParams
+from toolglot.prompts import PromptRenderer
+from toolglot.server import ServerConfig, create_app
 
 KINDS = tuple(DIALECTS)
 MODEL = "the-model"
@@ -64,11 +66,13 @@ class StandIn:
     running: int = 0
     hung_up: int = 0
     aborted: list[str] = field(default_factory=list)
-    port: int = 0
+    server: Any = None
+    only: frozenset[str] = frozenset()
+    """The paths that there are; empty: all."""
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return self.server.url
 
     @property
     def end(self) -> int:
@@ -105,9 +109,13 @@ class StandIn:
         return JSONResponse({"object": "list", "data": [card | length, adapter]})
 
     async def _props(self, _: Request) -> Response:
+        if self.only and "/props" not in self.only:
+            return Response(status_code=404)
         return JSONResponse({"default_generation_settings": {"n_ctx": 4096}, "total_slots": 4})
 
     async def _server_info(self, _: Request) -> Response:
+        if self.only and "/get_server_info" not in self.only:
+            return Response(status_code=404)
         return JSONResponse({"enable_deterministic_inference": self.deterministic, "version": "0.5.23"})
 
     async def _abort(self, request: Request) -> Response:
@@ -290,17 +298,22 @@ class StandIn:
 
 
 class Running:
-    """A stand-in that listens in this event loop."""
+    """An application that listens in this event loop, on the same port whenever it is started again."""
 
-    def __init__(self, stand_in: StandIn) -> None:
-        self._stand_in = stand_in
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     async def start(self) -> None:
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", self._stand_in.port))
-        self._stand_in.port = listener.getsockname()[1]
-        config = uvicorn.Config(self._stand_in.app(), log_level="critical", lifespan="off", ws="none")
+        listener.bind(("127.0.0.1", self.port))
+        self.port = listener.getsockname()[1]
+        config = uvicorn.Config(self._app, log_level="critical", ws="none")
         self._server = uvicorn.Server(config)
         self._task = asyncio.create_task(self._server._serve([listener]))
         await until(lambda: self._server.started)
@@ -332,7 +345,7 @@ async def stand_in(tokenizer: Any) -> AsyncIterator[Callable[..., Awaitable[Stan
 
     async def make(kind: str = "vllm", **settings: Any) -> StandIn:
         one = StandIn(kind, tokenizer, **settings)
-        one.server = Running(one)  # type: ignore[attr-defined]
+        one.server = Running(one.app())
         running.append(one.server)
         await one.server.start()
         return one
@@ -368,6 +381,24 @@ async def engine_for(tokenizer: Any) -> AsyncIterator[Callable[..., Awaitable[Re
     yield make
     for engine in engines:
         await engine.stop()
+
+
+@pytest.fixture
+async def gateway(tokenizer: Any) -> AsyncIterator[Callable[..., Awaitable[str]]]:
+    """Starts a server in front of an engine; its URL."""
+    running = []
+
+    async def make(engine: RemoteEngine, **settings: Any) -> str:
+        parser = toolglot.load_parser("hermes", tokenizer=tokenizer)
+        config = ServerConfig(enable_auto_tool_choice=True, **settings)
+        app = create_app(config, engine=engine, tokenizer=tokenizer, prompts=PromptRenderer(tokenizer), parser=parser)
+        running.append(Running(app))
+        await running[-1].start()
+        return running[-1].url
+
+    yield make
+    for one in running:
+        await one.kill()
 
 
 @pytest.fixture

@@ -324,7 +324,7 @@ class TestFaults:
             writer.close()
 
         await one.server.kill()
-        server = await asyncio.start_server(serve, "127.0.0.1", one.port)
+        server = await asyncio.start_server(serve, "127.0.0.1", one.server.port)
         engine = await engine_for(one)
         for _ in range(2):
             await written(engine, max_tokens=1)

@@ -59,7 +59,7 @@ _DECODER = msgspec.json.Decoder(Completion)
 
 
 def read_completion(event: bytes) -> Completion:
-    """Decode one event. Raises ReplicaError: it is none; EngineError: it tells that the engine failed."""
+    """Decode one event. Raises ReplicaError, RefusedError: it is none, or tells an error."""
     completion = read(_DECODER, event)
     raise_problem(completion.error)
     return completion

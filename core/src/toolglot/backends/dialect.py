@@ -67,7 +67,7 @@ class Chunk(Struct, frozen=True):
 
 
 class Reader(Protocol):
-    """Reads the events of one answer, in order. Raises ReplicaError."""
+    """Reads the events of one answer, in order. Raises ReplicaError, RefusedError."""
 
     def __call__(self, event: bytes) -> Chunk: ...
 

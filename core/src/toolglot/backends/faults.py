@@ -3,14 +3,15 @@
 ::
 
     EngineError
-    ├── ReplicaError      this replica failed; before the first token, another one may do
-    │   └── BusyError     it takes no more requests now
+    └── ReplicaError      this replica failed; before the first token, another one may do
+        └── BusyError     it takes no more requests now
+    RequestError
     └── RefusedError      the engine refuses the request itself: no other replica would take it
 """
 
 from __future__ import annotations
 
-from toolglot.errors import EngineError
+from toolglot.errors import EngineError, RequestError
 
 
 class ReplicaError(EngineError):
@@ -31,5 +32,5 @@ class BusyError(ReplicaError):
         super().__init__(message)
 
 
-class RefusedError(EngineError):
-    """The engine says that the request is wrong."""
+class RefusedError(RequestError):
+    """The engine says that something in the request is wrong (HTTP 400, as SDKs try again what is a 500)."""

@@ -15,8 +15,10 @@ from msgspec import Struct
 from toolglot.backends.dialect import Problem
 from toolglot.backends.events import DONE, EventReader
 from toolglot.backends.faults import BusyError, RefusedError, ReplicaError
+from toolglot.errors import EngineError
 
 _BUSY = (429, 503)
+_WRONG = (400, 413, 422)
 _MOST_RETRY_AFTER = 3600
 _MOST_ERROR_BYTES = 1 << 16
 _SHOWN = 500
@@ -51,6 +53,7 @@ class Link:
         Raises:
             BusyError, ReplicaError: the engine does not answer as it should.
             RefusedError: it says that the request is wrong.
+            EngineError: it wants a key, or has no such path or model.
         """
         reader, limit, clock = EventReader(), self._timeouts.first_token, asyncio.get_running_loop().time
         deadline = clock() + limit
@@ -120,8 +123,10 @@ class Link:
                 reason += _reason(await response.content.read(_MOST_ERROR_BYTES))
         if status in _BUSY:
             raise BusyError(f"the engine takes no more requests: {reason}", _retry_after(response.headers))
-        if 400 <= status < 500:
+        if status in _WRONG:
             raise RefusedError(f"the engine refuses the request: {reason}")
+        if 400 <= status < 500:
+            raise EngineError(f"the engine does not serve this server: {reason}")
         raise ReplicaError(f"the engine failed: {reason}")
 
 

@@ -17,7 +17,7 @@ from toolglot.backends.link import Link, Timeouts
 from toolglot.backends.remote import open_session
 from toolglot.backends.text_tokens import TextTokens
 from toolglot.engine.protocol import SamplingParams
-from toolglot.errors import EngineError, ModelError
+from toolglot.errors import EngineError, ModelError, RequestError
 from toolglot.structural_tag import ConstString, StructuralTag
 
 _PROMPT = "The secret word is"
@@ -99,7 +99,7 @@ class _Probe:
             await self._complete(link, url, served)
         except ReplicaError as error:
             raise ModelError(f"what answers at {url} is no {name} engine: {error}; see --engine") from error
-        except EngineError as error:
+        except (EngineError, RequestError) as error:
             raise ModelError(f"{url}: {error}") from error
         return _Answer(served, self._dialect.takes(details))
 

@@ -295,7 +295,7 @@ def open_session(api_key: str | None, timeouts: Timeouts) -> aiohttp.ClientSessi
 
 async def _ending(last: Chunk, read: Reader, events: AsyncGenerator[bytes, None]) -> Chunk:
     """The last chunk of a reply, with what the engine counts behind it. Nothing that fails there harms the reply."""
-    with suppress(TimeoutError, EngineError):
+    with suppress(TimeoutError, EngineError, RequestError):
         async with asyncio.timeout(_TRAILING):
             async for event in events:
                 last = replace(last, cached_tokens=last.cached_tokens + read(event).cached_tokens)
@@ -303,7 +303,7 @@ async def _ending(last: Chunk, read: Reader, events: AsyncGenerator[bytes, None]
 
 
 async def _post(link: Link, path: str, body: Mapping[str, Any]) -> None:
-    with suppress(EngineError):  # the connection is closed in any case
+    with suppress(EngineError, RequestError):  # the connection is closed in any case
         await link.post(path, msgspec.json.encode(body))
 
 

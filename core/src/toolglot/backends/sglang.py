@@ -147,7 +147,7 @@ def _value(logprob: float | None) -> float:
 
 
 def _finish(reason: _Finish | None) -> Finish | None:
-    """Why the reply ended, if it did. Raises EngineError: the engine gave it up, and says why."""
+    """Why the reply ended, if it did. Raises ReplicaError, RefusedError: the engine gave it up."""
     match reason:
         case None:
             return None
