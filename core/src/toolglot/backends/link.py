@@ -164,4 +164,4 @@ def _said(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "its name is not known"
     number = error.errno if isinstance(error, OSError) else None
-    return os.strerror(number) if number else type(error).__name__
+    return os.strerror(number) if number else "the connection was lost"
