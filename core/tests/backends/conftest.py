@@ -67,6 +67,8 @@ class StandIn:
     hung_up: int = 0
     aborted: list[str] = field(default_factory=list)
     server: Any = None
+    newer: bool = False
+    """Whether the server's details have their new path."""
     only: frozenset[str] = frozenset()
     """The paths that there are; empty: all."""
 
@@ -83,7 +85,7 @@ class StandIn:
             "/health": self._health,
             "/v1/models": self._models,
             "/props": self._props,
-            "/get_server_info": self._server_info,
+            "/server_info" if self.newer else "/get_server_info": self._server_info,
         }
         writers = {"/v1/completions": self._generate, "/generate": self._generate, "/completion": self._generate}
         posts = {**writers, "/abort_request": self._abort}

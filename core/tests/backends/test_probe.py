@@ -94,6 +94,7 @@ async def test_another_engine_is_told_from_the_right_one(stand_in, probed):
 
 async def test_seeds_are_obeyed_where_the_server_is_deterministic(stand_in, probed):
     assert "seed" in (await probed(await stand_in("sglang", deterministic=True))).takes
+    assert "seed" in (await probed(await stand_in("sglang", deterministic=True, newer=True))).takes
     both = await stand_in("sglang", deterministic=True), await stand_in("sglang")
     assert "seed" not in (await probed(*both)).takes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import pytest
 
@@ -259,8 +260,9 @@ class TestFaults:
             yield b'data: {"error": {"message": "out of memory", "code": 500}}\n\n'
 
         setattr(one, f"_{kind}", broken)
-        with pytest.raises(EngineUnavailableError, match="out of memory"):
-            await written(await engine_for(one))
+        engine = await engine_for(one)
+        with pytest.raises(RefusedError if kind == "sglang" else EngineUnavailableError, match="out of memory"):
+            await written(engine)
 
     async def test_sglang_tells_aborts_in_its_answers(self, stand_in, engine_for, written):
         one = await stand_in("sglang")
@@ -361,6 +363,54 @@ class TestCancel:
             await written(engine)
         assert (one.hung_up, one.aborted) == (0, [])
         assert len(one.server._server.server_state.connections) <= 2  # one is of the check of health
+
+    async def test_whoever_runs_when_it_stops_is_told(self, stand_in, engine_for, eventually, written):
+        one = await stand_in(delay=5)
+        engine = await engine_for(one)
+        waiting = asyncio.ensure_future(written(engine))
+        await eventually(lambda: one.running == 1)
+        await engine.stop()
+        with pytest.raises(EngineError, match="the server stops"):
+            await waiting
+        with pytest.raises(EngineError, match="not running"):
+            engine.submit((1,), SamplingParams(max_tokens=1))
+        await engine.start()
+        one.delay = 0.0
+        assert (await written(engine))[0] == "Hello"
+
+    async def test_no_slot_leaks_whatever_happens(self, stand_in, engine_for, eventually):
+        """Sixty requests to two replicas that fail now and then, a third of which are given up."""
+        ones = [await stand_in("sglang", text="abcdef", delay=0.002) for _ in range(2)]
+        engine = await engine_for(*ones, policy=Policy(failures=10**6))
+        random = Random(7)
+
+        async def ask(number):
+            one = random.choice(ones)
+            one.fault = random.choice(("", "dies", "garbage", "ends", 500, 429))
+            one.after = random.randrange(4)
+            stream = engine.submit((number,), SamplingParams(max_tokens=9))
+            told = []
+            try:
+                async for delta in stream:
+                    told += delta.token_ids
+                    if number % 3 == 0 and len(told) > number % 5:
+                        return
+                assert len(told) == 6
+            except EngineError:
+                pass
+            finally:
+                await stream.aclose()
+
+        async def ask_in_a_row(number):
+            for again in range(5):
+                await ask(number + again)
+
+        await asyncio.gather(*map(ask_in_a_row, range(0, 60, 5)))
+        assert engine.running == 0
+        assert [one.load for one in engine._replicas.all] == [0, 0]
+        await eventually(lambda: all(one.running == 0 for one in ones))
+        for one in ones:
+            one.fault = ""
 
 
 class TestReplicas:

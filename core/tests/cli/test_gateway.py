@@ -25,6 +25,8 @@ def test_an_engine_needs_an_address_and_a_model(refused: Refused, engine: str) -
 def test_what_is_about_an_engine_elsewhere_goes_with_one(refused: Refused) -> None:
     assert "--engine-url goes with --engine vllm, sglang, llamacpp, openai" in refused("serve", *AT)
     assert "--engine-model goes with --engine vllm" in refused("serve", "--engine-model", "m")
+    for flag in (("--seed", "1"), ("--threads", "1"), ("--dtype", "float32"), ("--attention", "sdpa")):
+        assert f"{flag[0]} goes with --engine local" in refused("serve", "m", "--engine", "vllm", *AT, *flag)
 
 
 @pytest.mark.parametrize(

@@ -38,14 +38,11 @@ class Cut:
 
     def _limited(self, chunk: Chunk) -> tuple[tuple[int, ...], Finish | None]:
         """The tokens up to a stop token of the request, or to its limit, and whether they end there."""
-        asked = self._sampling.stop_token_ids
-        end = next((at for at, token in enumerate(chunk.token_ids) if token in asked), None)
+        ids, room = chunk.token_ids, self._sampling.max_tokens - self._written
+        end = next((at for at, token in enumerate(ids[:room]) if token in self._sampling.stop_token_ids), None)
         if end is not None:
-            return chunk.token_ids[: end + 1], "stop"
-        room = self._sampling.max_tokens - self._written
-        if len(chunk.token_ids) > room:
-            return chunk.token_ids[:room], "length"
-        return chunk.token_ids, chunk.finish
+            return ids[: end + 1], "stop"
+        return (ids[:room], "length") if len(ids) > room else (ids, chunk.finish)
 
 
 def _joined(held: Chunk | None, chunk: Chunk) -> Chunk:

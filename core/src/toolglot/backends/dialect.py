@@ -89,8 +89,8 @@ class Dialect:
     capabilities: ClassVar[Capabilities]
     path: ClassVar[str] = "/v1/completions"
     health_path: ClassVar[str] = "/health"
-    details_path: ClassVar[str | None] = None
-    """What else is asked for at the start, if anything."""
+    details_paths: ClassVar[tuple[str, ...]] = ()
+    """Where else is asked at the start, if anywhere: the first that there is."""
 
     def takes(self, details: Mapping[str, Any]) -> frozenset[str]:  # noqa: ARG002  what else the engine tells
         """The fields that it obeys, as it was started."""

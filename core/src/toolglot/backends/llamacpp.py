@@ -53,7 +53,7 @@ class LlamaCpp(Dialect):
         cached_tokens="yes",
     )
     path = "/completion"
-    details_path = "/props"
+    details_paths = ("/props",)
 
     def lower(self, tag: str, names: Mapping[int, str]) -> str:
         return gbnf(tag, names)

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from toolglot.backends.dialect import Dialect, RemoteConstraint, RemoteRequest, Served
+from toolglot.backends.dialect import Dialect, RemoteConstraint, RemoteRequest, Served, read
 from toolglot.backends.faults import ReplicaError
 from toolglot.backends.link import Link, Timeouts
 from toolglot.backends.remote import open_session
@@ -20,6 +20,7 @@ from toolglot.engine.protocol import SamplingParams
 from toolglot.errors import EngineError, ModelError, RequestError
 from toolglot.structural_tag import ConstString, StructuralTag
 
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _PROMPT = "The secret word is"
 _WORD = "toolglot-7"
 """What no model writes of its own accord."""
@@ -91,10 +92,10 @@ class _Probe:
         link, name = Link(self._session, url, self._timeouts), self._dialect.name
         try:
             models = await self._get(link, url, "/v1/models")
-            details = await self._details(link, url)
         except ReplicaError as error:
             return f"no {name} engine answers at {url} ({error}); start it, or give another --engine-url"
         try:
+            details = await self._details(link, url)
             served = _chosen(self._dialect.served(models, details), url, wanted, guesses)
             await self._complete(link, url, served)
         except ReplicaError as error:
@@ -114,10 +115,14 @@ class _Probe:
         return body
 
     async def _details(self, link: Link, url: str) -> Mapping[str, Any]:
-        if self._dialect.details_path is None:
+        *others, last = self._dialect.details_paths or (None,)
+        if last is None:
             return {}
-        found = msgspec.json.decode(await self._get(link, url, self._dialect.details_path))
-        return found if isinstance(found, dict) else {}
+        for path in others:
+            status, body = await link.get(path)
+            if status == 200:
+                return read(_OBJECT, body)
+        return read(_OBJECT, await self._get(link, url, last))
 
     async def _complete(self, link: Link, url: str, served: Served) -> None:
         """Have it write a word, which a grammar holds it to where it can. Raises ModelError: it does not."""

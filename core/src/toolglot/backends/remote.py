@@ -196,6 +196,8 @@ class RemoteEngine:
             except ReplicaError as error:
                 _logger.warning("%s: %s", use.replica.url, error)
                 attempts.failed(use, error)
+                if self._session is None:
+                    raise EngineError("the server stops") from error
                 if begun:
                     raise
             finally:

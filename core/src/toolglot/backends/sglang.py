@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from toolglot.backends.completions import given
-from toolglot.backends.dialect import Capabilities, Chunk, Dialect, Finish, Problem, RemoteRequest, raise_problem, read
+from toolglot.backends.dialect import Capabilities, Chunk, Dialect, Finish, Problem, RemoteRequest, read
 from toolglot.backends.faults import BusyError, RefusedError, ReplicaError
 from toolglot.backends.text_tokens import TextTokens
 from toolglot.engine.protocol import TokenLogprobs
@@ -39,7 +39,7 @@ class SGLang(Dialect):
         cached_tokens="yes",
     )
     path = "/generate"
-    details_path = "/get_server_info"
+    details_paths = ("/server_info", "/get_server_info")
 
     def takes(self, details: Mapping[str, Any]) -> frozenset[str]:
         """Seeds too, where the server was started to be deterministic: otherwise it does not look at them."""
@@ -117,7 +117,8 @@ class _Reader:
 
     def __call__(self, event: bytes) -> Chunk:
         answer = read(_DECODER, event)
-        raise_problem(answer.error)
+        if answer.error is not None:  # it tells of bad requests so, and of nothing else
+            raise RefusedError(f"the engine refuses the request: {answer.error.message}")
         meta, ids = answer.meta_info, answer.output_ids
         if meta is None or ids is None:
             raise ReplicaError("the engine sent an answer without token ids: it is no SGLang that tells them")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 API_KEY = "TOOLGLOT_ENGINE_API_KEY"
 _FLAGS = ("engine_url", "engine_model", "engine_api_key_file")
+_LOCAL = {"dtype": "auto", "threads": None, "attention": "auto", "seed": None}
+"""Flags of the embedded engine, with their defaults."""
 _CONFIGS = ("generation_config.json", "config.json")
 
 
@@ -37,6 +39,9 @@ def is_asked(arguments: Namespace) -> bool:
         raise UsageError(f"--engine {arguments.engine} needs --engine-url, such as http://127.0.0.1:8001")
     if arguments.model is None and arguments.tokenizer is None:
         raise UsageError(f"--engine {arguments.engine} needs MODEL (or --tokenizer DIR): the model that it serves")
+    for name, default in _LOCAL.items():
+        if getattr(arguments, name) != default:
+            raise UsageError(f"--{name} goes with --engine local: {arguments.engine} has its own")
     for url in arguments.engine_url:
         _check_url(url)
     api_key(arguments, os.environ)
