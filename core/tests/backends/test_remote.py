@@ -168,6 +168,14 @@ class TestGrammars:
         assert one.requests[-1]["grammar"] == 'root ::= "yes"\n'
         assert one.requests[-1]["logit_bias"] == [[marker, False]]
 
+    async def test_the_others_are_told_by_a_bias(self, stand_in, engine_for, written):
+        for kind in ("vllm", "sglang"):
+            one = await stand_in(kind)
+            constraint = RemoteConstraint('{"format": {"type": "any_text"}}', banned=frozenset({7, 8}))
+            await written(await engine_for(one), constraint=constraint, logit_bias={3: 2.0, 7: 5.0})
+            sent = {**one.requests[-1], **one.requests[-1].get("sampling_params", {})}
+            assert sent["logit_bias"] == {"3": 2.0, "7": -100.0, "8": -100.0}
+
     async def test_a_token_that_ends_the_reply_may_be_a_marker_of_its_grammar(
         self, stand_in, engine_for, written, tokenizer
     ):

@@ -14,6 +14,8 @@ from toolglot.engine.protocol import SamplingParams, TokenLogprobs
 
 T = TypeVar("T")
 
+_NEVER = -100.0
+"""The least bias that engines take. No model's logits are so far apart."""
 FIELDS = frozenset(SamplingParams.__struct_fields__) - {"max_tokens", "temperature", "top_p"}
 """The fields of sampling that not every engine obeys."""
 
@@ -54,6 +56,13 @@ class RemoteRequest(Struct, frozen=True, kw_only=True):
     prompt: tuple[int, ...]
     sampling: SamplingParams
     constraint: RemoteConstraint | None = None
+
+    @property
+    def biases(self) -> dict[str, float] | None:
+        """What is added to the logits of which tokens: the request's own, and what keeps out those that are banned."""
+        banned = self.constraint.banned if self.constraint else ()
+        found = {**self.sampling.logit_bias, **dict.fromkeys(sorted(banned), _NEVER)}
+        return {str(token): bias for token, bias in found.items()} or None
 
 
 class Chunk(Struct, frozen=True):

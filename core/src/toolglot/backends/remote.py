@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from toolglot.backends.cutting import Cut
 from toolglot.backends.dialect import FIELDS, Chunk, Dialect, Reader, RemoteConstraint, RemoteRequest
 from toolglot.backends.faults import BusyError, ReplicaError
+from toolglot.backends.free_text import without_markers
 from toolglot.backends.link import Link, Timeouts
 from toolglot.backends.replicas import Policy, Replica, Replicas, Use
 from toolglot.backends.text_tokens import TextTokens
@@ -128,7 +129,7 @@ class RemoteEngine:
                 raise EngineError("the engine is not running")
             if self._grammars is None:  # it has a process of its own, which not everybody needs
                 self._grammars = await _grammars(self._tokenizer, self.info)
-        compiled: Any = await self._grammars.compile(tag)
+        compiled: Any = await self._grammars.compile(without_markers(tag, self._names))
         source = compiled.source
         text = await asyncio.to_thread(dialect.lower, source.text, self._names)
         return RemoteConstraint(text, source.named, compiled.banned.ids - self.info.stop_token_ids)

@@ -72,7 +72,7 @@ class SGLang(Dialect):
                 skip_special_tokens=False,
                 spaces_between_special_tokens=False,
                 sampling_seed=sampling.seed,
-                logit_bias={str(token): bias for token, bias in sampling.logit_bias.items()} or None,
+                logit_bias=request.biases,
                 stop_token_ids=sorted(sampling.stop_token_ids) or None,
                 structural_tag=constraint and constraint.text,
             ),

@@ -52,7 +52,7 @@ class Vllm(Dialect):
             repetition_penalty=sampling.repetition_penalty,
             ignore_eos=sampling.ignore_eos,
             seed=sampling.seed,
-            logit_bias={str(token): bias for token, bias in sampling.logit_bias.items()} or None,
+            logit_bias=request.biases,
             stop_token_ids=sorted(sampling.stop_token_ids) or None,
             logprobs=sampling.logprobs,
             return_tokens_as_token_ids=probabilities,
