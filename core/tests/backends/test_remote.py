@@ -444,14 +444,24 @@ class TestReplicas:
         assert (await running)[0] == "abcdef"
 
     async def test_one_that_fails_again_and_again_rests(self, stand_in, engine_for, written):
+        bad, good = await stand_in(fault=500), await stand_in()
+        engine = await engine_for(bad, good, policy=Policy(failures=2, rest=60))
+        for number in range(12):
+            assert (await written(engine, prompt=(number,)))[0] == "Hello"
+        assert (len(bad.requests), len(good.requests)) == (2, 12)
+
+    async def test_the_only_one_is_tried_by_one_request_at_a_time(self, stand_in, engine_for, written, eventually):
         one = await stand_in(fault=500)
-        engine = await engine_for(one, policy=Policy(failures=2, rest=0.1))
-        for _ in range(4):
+        engine = await engine_for(one, policy=Policy(failures=2, rest=60))
+        for _ in range(3):
             with pytest.raises(EngineUnavailableError):
                 await written(engine)
-        assert len(one.requests) == 2
-        one.fault = ""
-        await asyncio.sleep(0.12)
+        one.fault, one.delay = "", 0.2
+        trial = asyncio.ensure_future(written(engine))
+        await eventually(lambda: one.running == 1)
+        with pytest.raises(EngineUnavailableError, match="all replicas failed of late"):
+            await written(engine)
+        assert (await trial)[0] == "Hello"
         assert (await written(engine))[0] == "Hello"
 
     async def test_prompts_that_begin_alike_go_to_the_same(self, stand_in, engine_for, written):

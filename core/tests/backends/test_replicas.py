@@ -63,14 +63,27 @@ class TestFailures:
         replicas.end(use)
 
     def test_after_some_it_rests_and_then_gets_one_as_a_trial(self):
+        replicas = Replicas(URLS[:2], POLICY)
+        first, other = replicas.all
+        self.fail(replicas)
+        assert replicas.choose((), 0.0, {other}) is first
+        self.fail(replicas)
+        assert {replicas.choose((number,), 0.9) for number in range(20)} == {other}
+        trial = replicas.begin(next(one for n in range(20) if (one := replicas.choose((n,), 1.0)) is first))
+        assert trial.trial
+        assert {replicas.choose((number,), 1.0) for number in range(20)} == {other}
+        replicas.answered(trial)
+        assert first in {replicas.choose((number,), 1.0) for number in range(20)}
+        replicas.end(trial)
+
+    def test_without_another_its_trial_is_early_and_one_at_a_time(self):
         replicas = Replicas(URLS[:1], POLICY)
         self.fail(replicas)
-        assert replicas.choose((), 0.0) is not None
         self.fail(replicas)
-        assert replicas.choose((), 0.9) is None
-        trial = replicas.begin(replicas.choose((), 1.0))
+        assert not replicas.able(0.5)
+        trial = replicas.begin(replicas.choose((), 0.5))
         assert trial.trial
-        assert replicas.choose((), 1.0) is None
+        assert replicas.choose((), 0.5) is None
         replicas.answered(trial)
         assert replicas.choose((), 1.0) is not None
         replicas.succeeded(trial)
@@ -101,9 +114,9 @@ class TestFailures:
             self.fail(replicas, 0.0)
         (one,) = replicas.all
         replicas.checked(one, healthy=False, draining=False, now=0.1)
-        assert replicas.choose((), 0.2) is None
+        assert not replicas.able(0.2)
         replicas.checked(one, healthy=True, draining=False, now=0.3)
-        assert replicas.choose((), 0.3) is one
+        assert replicas.able(0.3)
 
     def test_a_trial_that_is_given_up_decides_nothing(self):
         replicas = Replicas(URLS[:1], POLICY)
@@ -173,10 +186,10 @@ class Traffic(RuleBasedStateMachine):
 
     @invariant()
     def nobody_waits_for_ever(self):
-        """When all is over and time has passed, whoever does not drain gets a request."""
+        """When nothing runs, somebody gets the next request, unless all drain."""
         if not self.running:
             able = [one for one in self.replicas.all if not one.draining]
-            found = self.replicas.choose((), self.now + POLICY.most_rest)
+            found = self.replicas.choose((), self.now)
             assert (found is not None) == bool(able)
 
 

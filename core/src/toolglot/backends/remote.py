@@ -270,7 +270,7 @@ class _Attempts:
         if busy:
             raise QueueFullError(min(busy)) from self._errors[-1]
         last = self._errors[-1] if self._errors else None
-        reason = "all replicas failed of late and rest" if last is None else str(last)
+        reason = "all replicas failed of late" if last is None else str(last)
         raise EngineUnavailableError(f"no engine can write this reply now: {reason}", 1) from last
 
     def failed(self, use: Use, error: ReplicaError) -> None:

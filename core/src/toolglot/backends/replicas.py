@@ -63,10 +63,13 @@ class Replicas:
         """The replica for a prompt; None where none may have it.
 
         Prompts that begin alike have the same order of replicas: the first one in it whose load is near the least gets
-        the request. Where no replica is healthy, all are tried that are not draining: a check may be wrong.
+        the request. Where no replica is healthy, the others are tried: a check may be wrong. Where all rest, one of
+        them gets its trial early: a rest is for others to be used meanwhile.
         """
-        able = [one for one in self.all if one not in without and self._admits(one, now)]
+        some = [one for one in self.all if one not in without]
+        able = [one for one in some if self._admits(one, now)]
         able = [one for one in able if one.healthy] or able
+        able = able or [one for one in some if not one.draining and not one.trial]
         if len(able) < 2:
             return able[0] if able else None
         least = min(one.load for one in able)
