@@ -150,6 +150,27 @@ def soak(session: nox.Session) -> None:
     session.run("python", "-m", "clients.soak", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
+@nox.session
+def engines(session: nox.Session) -> None:
+    """The gateway before llama.cpp and vLLM (for the CPU), with the demo model. ``-- -k llamacpp``: without vLLM."""
+    install_workspace(session, "engine,grammar,server", "tests")
+    install(session, "xllamacpp")
+    arguments = session.posargs if "llamacpp" in session.posargs else [f"--vllm-python={vllm_python(session)}"]
+    session.run("pytest", "-n0", "engines", *arguments, env={"OMP_NUM_THREADS": "1"})
+
+
+def vllm_python(session: nox.Session) -> Path:
+    """The Python of an environment with vLLM for the CPU, which has requirements of its own; made at the first use."""
+    folder = Path(session.virtualenv.location).with_name("engines-vllm")
+    python, stamp = folder / "bin/python", folder / "installed"
+    requirements = ROOT / "engines/vllm-requirements.txt"
+    if not stamp.is_file() or stamp.read_text() != requirements.read_text():
+        session.run("python", "-m", "venv", "--clear", str(folder))
+        session.run(str(python), "-m", "pip", "install", "-q", "--no-deps", "-r", str(requirements), external=True)
+        stamp.write_text(requirements.read_text())
+    return python
+
+
 def json_schema_suite(session: nox.Session) -> Path:
     """The JSON-Schema-Test-Suite, which a source archive of jsonschema carries."""
     folder = Path(session.create_tmp()) / SUITE

@@ -10,12 +10,14 @@
     │   └── PluginFileError         a --tool-parser-plugin file is missing, broken or empty
     ├── RequestError                the client asked for something impossible (HTTP 400)
     │   ├── GrammarError            a tool's schema cannot be compiled
+    │   │   └── UnenforceableError  the engine holds replies to no such grammar
     │   └── PromptTooLongError      a prompt has more tokens than there is room for
     ├── RenderError                 a call that this format cannot express
     ├── ExportError                 a format that cannot be written as another description
     ├── ModelError                  a checkpoint cannot be found, verified or loaded
     └── EngineError                 generation failed
-        └── QueueFullError          no room for another request now (HTTP 429)
+        ├── QueueFullError          no room for another request now (HTTP 429)
+        └── EngineUnavailableError  no engine can be reached now (HTTP 503)
 """
 
 from __future__ import annotations
@@ -84,6 +86,10 @@ class GrammarError(RequestError):
     """A tool's schema cannot be compiled into a grammar."""
 
 
+class UnenforceableError(GrammarError):
+    """The engine cannot hold a reply to this grammar. Where it need not be held to it, the reply is free."""
+
+
 class PromptTooLongError(RequestError):
     """A prompt has more tokens than there is room for: ``at_least`` so many, as not all of them were counted."""
 
@@ -114,3 +120,11 @@ class QueueFullError(EngineError):
     def __init__(self, retry_after: int) -> None:
         self.retry_after = retry_after
         super().__init__(f"the server is at capacity; retry in {retry_after} s")
+
+
+class EngineUnavailableError(EngineError):
+    """No engine can be reached now; try again after ``retry_after`` seconds."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)

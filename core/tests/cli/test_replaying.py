@@ -22,13 +22,15 @@ TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {"
 
 
 def test_an_engine_that_is_none_is_refused(refused: Refused) -> None:
-    assert "--engine vllm: use local, or replay:FILE" in refused("serve", "--engine", "vllm")
+    assert "--engine llama: use local, replay:FILE, or one of vllm, sglang, llamacpp, openai" in refused(
+        "serve", "--engine", "llama"
+    )
     assert "--engine replay:: use local" in refused("serve", "--engine", "replay:")
     assert "--engine replay:nowhere: no such file" in refused("serve", "--engine", "replay:nowhere")
 
 
 def test_a_tokenizer_is_for_replays(refused: Refused) -> None:
-    assert "--tokenizer is for --engine replay" in refused("serve", "--tokenizer", "x")
+    assert "--tokenizer is for other engines" in refused("serve", "--tokenizer", "x")
 
 
 def test_what_needs_a_checkpoint_is_refused_without_one(refused: Refused, tmp_path: Path) -> None:

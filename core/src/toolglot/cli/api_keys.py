@@ -23,31 +23,35 @@ def api_keys(arguments: Namespace, environment: Mapping[str, str]) -> tuple[str,
     """
     keys = [("--api-key", key) for key in arguments.api_key]
     if arguments.api_key_file is not None:
-        keys += [(f"--api-key-file {arguments.api_key_file}", key) for key in _of_file(arguments.api_key_file)]
+        keys += [
+            (f"--api-key-file {arguments.api_key_file}", key)
+            for key in of_file(arguments.api_key_file, "--api-key-file")
+        ]
     if not keys and VARIABLE in environment:
         keys = [(VARIABLE, environment[VARIABLE])]
     for where, key in keys:
-        _check(where, key)
+        check(where, key)
     if arguments.isolate_prefix_cache and not keys:
         raise UsageError("--isolate-prefix-cache keeps keys apart, and there are none: give --api-key, or leave it out")
     return tuple(dict.fromkeys(key for _, key in keys))
 
 
-def _of_file(path: str) -> list[str]:
-    """The lines of the file but empty ones and comments."""
+def of_file(path: str, flag: str) -> list[str]:
+    """The lines of the file that ``flag`` names, but empty ones and comments. Raises UsageError: there are none."""
     try:
         lines = [line.strip() for line in Path(path).read_text("utf-8").splitlines()]
     except OSError as error:
-        raise UsageError(f"--api-key-file {path}: {error.strerror}") from error
+        raise UsageError(f"{flag} {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"--api-key-file {path}: not UTF-8 at byte {error.start}") from error
+        raise UsageError(f"{flag} {path}: not UTF-8 at byte {error.start}") from error
     keys = [line for line in lines if line and not line.startswith("#")]
     if not keys:
-        raise UsageError(f"--api-key-file {path}: it holds no key, so anyone could use the server; give one a line")
+        raise UsageError(f"{flag} {path}: it holds no key, so anyone could use the server; give one a line")
     return keys
 
 
-def _check(where: str, key: str) -> None:
+def check(where: str, key: str) -> None:
+    """Raise UsageError for what is no key."""
     if not key:
         raise UsageError(f"{where} is empty, so anyone could use the server; give a key, or leave it out")
     if not _KEY.fullmatch(key):

@@ -13,7 +13,7 @@ from toolglot.cli.arguments import UsageError
 EXTRAS = {
     "engine": ("torch", "transformers", "accelerate", "gguf", "safetensors", "rich", "platformdirs"),
     "grammar": ("xgrammar",),
-    "server": ("starlette", "uvicorn", "jinja2", "jsonschema_rs", "prometheus_client", "toolglot_templates"),
+    "server": ("starlette", "uvicorn", "jinja2", "jsonschema_rs", "prometheus_client", "aiohttp", "toolglot_templates"),
 }
 
 ENFORCEMENT = ("TOOLGLOT_ENFORCE_STRICT_TOOL_CALLING", "VLLM_ENFORCE_STRICT_TOOL_CALLING")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolglot.cli import startup
 from toolglot.cli.arguments import UsageError
+from toolglot.cli.engines import ENGINES
 
 if TYPE_CHECKING:
     from toolglot.checkpoints import TokenizerMode
@@ -24,11 +25,11 @@ def outputs_file(arguments: Namespace) -> Path | None:
     engine: str = arguments.engine
     if engine == LOCAL:
         if arguments.tokenizer is not None:
-            raise UsageError("--tokenizer is for --engine replay: a model's own tokenizer lies beside its weights")
+            raise UsageError("--tokenizer is for other engines: a model's own tokenizer lies beside its weights")
         return None
     file = engine.removeprefix(PREFIX)
     if file == engine or not file:
-        raise UsageError(f"--engine {engine}: use local, or replay:FILE")
+        raise UsageError(f"--engine {engine}: use local, replay:FILE, or one of {', '.join(ENGINES)}")
     if not Path(file).is_file():
         raise UsageError(f"--engine {engine}: no such file")
     return Path(file)
@@ -40,8 +41,8 @@ def load_and_serve(arguments: Namespace, file: Path) -> None:
     from toolglot.backends.replay import ReplayEngine
     from toolglot.tokens.table import token_table
 
-    folder = _folder(arguments)
-    mode, tokenizer = _tokenizer(arguments, folder)
+    folder = tokenizer_folder(arguments)
+    mode, tokenizer = load_tokenizer(arguments, folder)
     outputs = read_outputs(file, len(token_table(tokenizer).texts))
     engine = ReplayEngine(
         outputs,
@@ -57,7 +58,7 @@ def load_and_serve(arguments: Namespace, file: Path) -> None:
     startup.run_app(arguments, engine=engine, tokenizer=tokenizer, prompts=prompts, parser=parser)
 
 
-def _folder(arguments: Namespace) -> Path | None:
+def tokenizer_folder(arguments: Namespace) -> Path | None:
     """The directory of the checkpoint whose tokenizer is used; None for the built-in one."""
     from toolglot.checkpoints.checkpoint import files_of
 
@@ -65,13 +66,15 @@ def _folder(arguments: Namespace) -> Path | None:
     if given is None:
         return None
     if given.endswith(".gguf"):
-        raise UsageError(f"{given}: with --engine replay give a directory or hub name, or --tokenizer DIR")
+        engine = arguments.engine.partition(":")[0]
+        raise UsageError(f"{given}: with --engine {engine} give a directory or hub name, or --tokenizer DIR")
     if arguments.tokenizer is not None and not Path(given).is_dir():
         raise UsageError(f"--tokenizer {given}: no such directory")
     return files_of(given, _TOKENIZER_FILES)
 
 
-def _tokenizer(arguments: Namespace, folder: Path | None) -> tuple[TokenizerMode, Any]:
+def load_tokenizer(arguments: Namespace, folder: Path | None) -> tuple[TokenizerMode, Any]:
+    """The tokenizer in a directory, or the built-in one, and whose it is. A parser ``auto`` is found for it."""
     from toolglot import checkpoints
     from toolglot.backends.byte_tokenizer import byte_tokenizer
 

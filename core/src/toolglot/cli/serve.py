@@ -16,6 +16,7 @@ examples:
   toolglot serve ./Qwen3-0.6B --enable-auto-tool-choice --tool-call-parser hermes
   toolglot serve model.gguf --tool-call-parser hermes --chat-template tool_chat_template_hermes
   toolglot serve --config toolglot.toml --port 9000
+  toolglot serve Qwen/Qwen3-8B --engine vllm --engine-url http://10.0.0.1:8000 --tool-call-parser hermes
   toolglot serve --engine replay:outputs.jsonl --tool-call-parser hermes      no model: prepared outputs
 """
 
@@ -34,6 +35,7 @@ def add(commands: Any) -> None:
     _add_prompt(parser.add_argument_group("prompt"))
     server_flags.add(parser)
     _add_engine(parser.add_argument_group("engine"))
+    _add_remote(parser.add_argument_group("engine elsewhere"))
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -107,14 +109,15 @@ def _add_prompt(group: Any) -> None:
 def _add_engine(group: Any) -> None:
     group.add_argument(
         "--engine",
-        metavar="local|replay:FILE",
+        metavar="local|vllm|sglang|llamacpp|openai|replay:FILE",
         default="local",
-        help="what writes replies: the model (local), or FILE, which holds prepared ones (default: local)",
+        help="what writes replies: the model here (local), an engine elsewhere, or FILE, which holds prepared ones "
+        "(default: local)",
     )
     group.add_argument(
         "--tokenizer",
         metavar="DIR",
-        help="with --engine replay: a checkpoint's directory (default: MODEL's, else one token a byte)",
+        help="with another engine: a checkpoint's directory (default: MODEL's; for replay else one token a byte)",
     )
     group.add_argument(
         "--max-model-len", metavar="TOKENS", type=positive, help="the longest prompt and reply (default: the model's)"
@@ -172,3 +175,29 @@ def _add_engine(group: Any) -> None:
     )
     group.add_argument("--enforce-eager", action="store_true", help="do not decode from CUDA graphs")
     group.add_argument("--seed", type=int, help="the seed of requests that give none (default: random)")
+
+
+def _add_remote(group: Any) -> None:
+    group.add_argument(
+        "--engine-url", metavar="URL", action="append", default=[], help="where it answers; again for each replica"
+    )
+    group.add_argument("--engine-model", metavar="NAME", help="what it calls the model (default: as here)")
+    group.add_argument(
+        "--engine-api-key-file",
+        metavar="FILE",
+        help="a file with the key that it asks for (also TOOLGLOT_ENGINE_API_KEY)",
+    )
+    group.add_argument(
+        "--engine-first-token-timeout",
+        metavar="SECONDS",
+        type=positive,
+        default=600,
+        help="how long it may take to the first token, its queue included (default: 600)",
+    )
+    group.add_argument(
+        "--engine-token-timeout",
+        metavar="SECONDS",
+        type=positive,
+        default=60,
+        help="how long it may take from one token to the next (default: 60)",
+    )

@@ -29,13 +29,14 @@ AUTO = "auto"
 
 def serve(arguments: Namespace) -> None:
     """Serve until told to stop. Raises UsageError, PluginError or ModelError when that cannot be."""
-    from toolglot.cli import replaying
+    from toolglot.cli import gateway, replaying
 
     checks.require_extras()
     configure_log(arguments)
-    outputs = replaying.outputs_file(arguments)
+    remote = gateway.is_asked(arguments)
+    outputs = None if remote else replaying.outputs_file(arguments)
     require_no_template(arguments, arguments.tokenizer_mode)
-    if outputs is None:
+    if outputs is None and not remote:
         preset(arguments)
     checks.require_flags(arguments)
     layout(arguments)
@@ -45,7 +46,9 @@ def serve(arguments: Namespace) -> None:
     load_parser(arguments, tokenizer=None)
     checks.require_template(arguments.chat_template)
     checks.require_port(arguments.host, arguments.port)
-    if outputs is None:
+    if remote:
+        gateway.load_and_serve(arguments)
+    elif outputs is None:
         load_and_serve(arguments)
     else:
         replaying.load_and_serve(arguments, outputs)

@@ -74,7 +74,9 @@ class TokenDelta(Struct, frozen=True):
     logprobs: tuple[TokenLogprobs, ...] = ()
     """One for each of ``token_ids``, where they were asked for."""
     cached_tokens: int = 0
-    """On the first delta, how many tokens of the prompt were in the prefix cache, and not computed."""
+    """How many tokens of the prompt were in the prefix cache, and not computed: told with the first delta, or with the
+    last, where the engine counts at the end.
+    """
     speculation: Speculation | None = None
     """Where tokens were guessed."""
 
@@ -128,7 +130,11 @@ class Engine(Protocol):
         """Cancel what runs and free everything."""
 
     async def compile(self, tag: StructuralTag) -> Constraint:
-        """Compile a tag without blocking the event loop. Raises GrammarError (the client's 400)."""
+        """Compile a tag without blocking the event loop.
+
+        Raises:
+            GrammarError: it cannot be compiled (the client's 400); UnenforceableError: this engine cannot hold to it.
+        """
 
     def submit(
         self, prompt: Sequence[int], sampling: SamplingParams, constraint: Constraint | None = None
@@ -139,7 +145,8 @@ class Engine(Protocol):
         frees its slot.
 
         Raises:
-            QueueFullError: at once, when the queue is full.
+            QueueFullError: at once, when the queue is full; also from the iterator, before the first delta.
+            RequestError: at once, when the engine does not obey a field of the request.
             EngineError: from the iterator, when this request failed.
         """
 

@@ -41,10 +41,10 @@ class CompiledTag(Struct, frozen=True):
     """The tokens that this tag never uses."""
     stops: TokenSet
     """The tokens that end the output where it may end."""
-    named: bool
-    """Whether it names tokens."""
     spell: Callable[[str], Seq[int]]
     """The tokens that the tokenizer writes a text with; none where these, after others, are not that text."""
+    source: GuardedTag
+    """What it was compiled from."""
 
     @property
     def size(self) -> int:
@@ -54,7 +54,7 @@ class CompiledTag(Struct, frozen=True):
 
     def matcher(self) -> Matcher:
         """A matcher at the start of an output."""
-        return Matcher(self.grammar, self.banned, self.stops, self.named, self.spell)
+        return Matcher(self.grammar, self.banned, self.stops, bool(self.source.named), self.spell)
 
 
 class Compiler:
@@ -131,7 +131,7 @@ class Compiler:
             raise refusal(reason(error)) from error
         banned = (self._markers.keys() | self._stops) - tag.named
         unused, stops = TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size)
-        return CompiledTag(grammar, unused, stops, bool(tag.named), self._spell)
+        return CompiledTag(grammar, unused, stops, self._spell, tag)
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
         """Each token's bytes. Those of markers and stop tokens begin with a byte that is in no text."""

@@ -9,7 +9,14 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from toolglot.errors import EngineError, GrammarError, QueueFullError, RequestError, ToolglotError
+from toolglot.errors import (
+    EngineError,
+    EngineUnavailableError,
+    GrammarError,
+    QueueFullError,
+    RequestError,
+    ToolglotError,
+)
 from toolglot.server.encoding import encode_json
 
 logger = logging.getLogger("toolglot.server")
@@ -70,6 +77,9 @@ def api_error(error: Exception) -> ApiError:
             return ApiError(400, str(error), param=error.param)
         case QueueFullError():
             return ApiError(429, str(error), code="queue_full", headers={"Retry-After": str(error.retry_after)})
+        case EngineUnavailableError():
+            headers = {"Retry-After": str(error.retry_after)}
+            return ApiError(503, str(error), code="engine_unavailable", headers=headers)
         case EngineError():
             logger.error("generation failed: %s", error)
             return ApiError(500, str(error), code="engine_error")

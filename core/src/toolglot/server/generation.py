@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
-from toolglot.errors import EngineError, GrammarError, PromptTooLongError
+from toolglot.errors import EngineError, GrammarError, PromptTooLongError, UnenforceableError
 from toolglot.events import Call, Event, Finish, Message, MessageBuilder
 from toolglot.parser import Parser
 from toolglot.prompts import Prompt, Renderer
@@ -32,7 +32,7 @@ from toolglot.server.notes import NOTHING, notes
 from toolglot.server.plain import PlainText
 from toolglot.server.response_format import ResponseFormat
 from toolglot.server.stops import Stops, StopStrings
-from toolglot.server.strict import Held, hold, recommended_level, without_preferences
+from toolglot.server.strict import Held, hold, recommended_level, released, without_preferences
 from toolglot.tokens import Detokenizer, Piece
 from toolglot.tokens.table import token_table
 from toolglot.validation import Validator
@@ -194,13 +194,21 @@ class Generator:
         """What the reply is held to; without tools that need not be, where it would be too much with them."""
         try:
             held = await self._hold(prepared, response_format)
-            return held, None if held.tag is None else await self.engine.compile(held.tag)
+            return await self._compiled(held, response_format)
         except GrammarError as error:
             request, relaxed = without_preferences(prepared.request, error)
             if not relaxed:
                 raise
         held, constraint = await self._constrained(replace(prepared, request=request), response_format)
         return replace(held, relaxed=(*held.relaxed, *relaxed)), constraint
+
+    async def _compiled(self, held: Held, response_format: ResponseFormat | None) -> tuple[Held, Constraint | None]:
+        if held.tag is None:
+            return held, None
+        try:
+            return held, await self.engine.compile(held.tag)
+        except UnenforceableError as error:
+            return released(held, response_format, error), None
 
     async def _hold(self, prepared: Prepared, response_format: ResponseFormat | None) -> Held:
         """As :func:`hold`, in a thread where schemas are to be read."""

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.errors import GrammarError
+from toolglot.errors import GrammarError, UnenforceableError
 from toolglot.parser import Parser
 from toolglot.requests import Named, Request, StrictLevel, Tool
 from toolglot.schemas import Finding, normalise
@@ -72,6 +72,30 @@ def without_preferences(request: Request, error: GrammarError) -> tuple[Request,
     tools = tuple(replace(tool, strict=None) if tool.strict == "prefer" else tool for tool in request.tools)
     relaxed = tuple(_note(tool, tool, error) for tool in request.tools if tool.strict == "prefer")
     return replace(request, tools=tools), relaxed
+
+
+def released(held: Held, response_format: ResponseFormat | None, error: UnenforceableError) -> Held:
+    """The same without its grammar, which the engine cannot hold the reply to.
+
+    Raises:
+        UnenforceableError: the client demands it: a call, a strict tool or a strict response format.
+    """
+    request = held.request
+    field = _demand(request, response_format)
+    if field is not None:
+        raise UnenforceableError(f"`{field}`: {error}", param=field) from error
+    return Held(replace(request, constrained=False), None, held.relaxed)
+
+
+def _demand(request: Request, response_format: ResponseFormat | None) -> str | None:
+    """The field that demands a grammar, if one does."""
+    if request.call_demanded:
+        return "tool_choice"
+    sent = request.prompt_tools or request.tools
+    strict = next((at for at, tool in enumerate(sent) if tool.strict is True), None)
+    if request.calls_allowed and strict is not None:
+        return f"tools[{strict}].function.strict"
+    return "response_format" if response_format is not None and response_format.strict else None
 
 
 def recommended_level(parser: Parser | PlainText | None) -> StrictLevel | None:

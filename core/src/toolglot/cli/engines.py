@@ -1,0 +1,3 @@
+"""The engines elsewhere that ``toolglot serve --engine`` takes."""
+
+ENGINES = ("vllm", "sglang", "llamacpp", "openai")
