@@ -131,7 +131,7 @@ def clients(session: nox.Session) -> None:
 
 @nox.session
 def engines(session: nox.Session) -> None:
-    """The gateway in front of llama.cpp and vLLM (for the CPU), with the demo model. ``-- -k llamacpp``: without vLLM."""
+    """The gateway in front of llama.cpp and vLLM, on the CPU, with the demo model. ``-- -k llamacpp``: without vLLM."""
     install_workspace(session, "engine,grammar,server", "tests")
     install(session, "xllamacpp")
     arguments = session.posargs if "llamacpp" in session.posargs else [f"--vllm-python={vllm_python(session)}"]

@@ -46,7 +46,7 @@ class CompiledTag(Struct, frozen=True):
     def size(self) -> int:
         """About how many bytes it takes; more with every mask that is made late."""
         size: int = self.grammar.memory_size_bytes
-        return size
+        return size + len(self.source.text)
 
     def matcher(self) -> Matcher:
         """A matcher at the start of an output."""
