@@ -44,7 +44,7 @@ class CompiledTag(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes; more with every mask that is made late."""
+        """About how many bytes it takes, its source included; more with every mask that is made late."""
         size: int = self.grammar.memory_size_bytes
         return size + len(self.source.text)
 
