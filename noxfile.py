@@ -106,6 +106,16 @@ def bench_engine(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """Whether the engine is right on this machine's GPU, and how fast. ``-- --flash4``: install flash-attn 4 first."""
+    install_workspace(session, "engine,grammar", "demo")
+    if "--flash4" in session.posargs:
+        install(session, "--pre", "flash-attn-4")
+    arguments = [one for one in session.posargs if one != "--flash4"]
+    session.run("python", "-m", "benchmarks.gpu", *arguments)
+
+
+@nox.session
 def strict(session: nox.Session) -> None:
     """Whether grammars keep their promise, in minutes. ``-- suite|sample|load|live``: one part and its flags."""
     install_workspace(session, "engine,grammar,server,testing,bench", "strict")
@@ -148,6 +158,13 @@ def vllm_python(session: nox.Session) -> Path:
         session.run(str(python), "-m", "pip", "install", "-q", "--no-deps", "-r", str(requirements), external=True)
         stamp.write_text(requirements.read_text())
     return python
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Sixteen clients at the demo model for half an hour: nothing is stuck, held or lost. ``-- --minutes 5``."""
+    install_workspace(session, "engine,grammar,server", "clients", "demo")
+    session.run("python", "-m", "clients.soak", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 def json_schema_suite(session: nox.Session) -> Path:

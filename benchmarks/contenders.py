@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from toolglot.engine.local import LocalEngine
-from toolglot.engine.protocol import SamplingParams
+from toolglot.engine.protocol import SamplingParams, TokenDelta
 
 MAX_LENGTH = 2048
 """Of a prompt and its continuation, in tokens."""
@@ -35,11 +36,19 @@ class Contender(Protocol):
     def run(self, prompts: Prompts, tokens: int) -> None:
         """Continue all prompts at once, greedily, each by so many tokens."""
 
+    def processor_time(self) -> float:
+        """The processor time that it has taken so far, in seconds, or this process, if it runs in this."""
+
     def close(self) -> None:
         """Give its memory back."""
 
 
-class Toolglot:
+class InThisProcess:
+    def processor_time(self) -> float:
+        return time.process_time()
+
+
+class Toolglot(InThisProcess):
     def __init__(self, path: Path, tokenizer: Any, dtype: Any, threads: int) -> None:
         self.name = f"toolglot {dtype}"
         self.runner = asyncio.Runner()
@@ -56,16 +65,19 @@ class Toolglot:
         self.runner.run(self.engine.stop())
         self.runner.close()
 
+    def deltas(self, prompt: Sequence[int], tokens: int, constraint: Any) -> list[TokenDelta]:
+        """What each pass brought that continued one prompt."""
+        return self.runner.run(self._one(prompt, tokens, constraint))
+
     async def _all(self, prompts: Prompts, tokens: int, constraint: Any) -> None:
         await asyncio.gather(*(self._one(prompt, tokens, constraint) for prompt in prompts))
 
-    async def _one(self, prompt: Sequence[int], tokens: int, constraint: Any) -> None:
+    async def _one(self, prompt: Sequence[int], tokens: int, constraint: Any) -> list[TokenDelta]:
         sampling = SamplingParams(max_tokens=tokens, temperature=0, ignore_eos=True)
-        async for _ in self.engine.submit(prompt, sampling, constraint):
-            pass
+        return [delta async for delta in self.engine.submit(prompt, sampling, constraint)]
 
 
-class Transformers:
+class Transformers(InThisProcess):
     name = "transformers generate, float32"
 
     def __init__(self, path: Path, threads: int) -> None:
@@ -83,7 +95,7 @@ class Transformers:
         del self._model
 
 
-class Llama:
+class Llama(InThisProcess):
     """llama.cpp in this process, by the package xllamacpp."""
 
     def __init__(self, gguf: Path, quantisation: str, threads: int) -> None:
@@ -138,10 +150,14 @@ class Vllm:
         self._process.stdin.flush()
         self._answer()
 
+    def processor_time(self) -> float:
+        return self._processor_time
+
     def close(self) -> None:
         self._process.communicate()
 
     def _answer(self) -> None:
         assert self._process.stdout is not None
-        if not self._process.stdout.readline():
+        if not (line := self._process.stdout.readline()):
             raise RuntimeError(f"the process with vLLM ended with code {self._process.wait()}")
+        self._processor_time = float(line)

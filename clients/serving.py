@@ -30,6 +30,8 @@ class Served:
     port: int
     process: subprocess.Popen[bytes]
     log_file: Path
+    key: str = ""
+    """The key that it asks for, if it does."""
 
     @property
     def url(self) -> str:
@@ -53,8 +55,15 @@ class Served:
             found.setdefault((method, re.sub(r":\w+}", "}", route)), set()).add(int(status))
         return found
 
+    def count(self, least: int) -> int:
+        """How many requests have been answered with this status or a greater one."""
+        series = r'^toolglot_http_requests_total\{.*status="(\d+)"\} (\S+)$'
+        found = re.findall(series, self._metrics(), re.MULTILINE)
+        return int(sum(float(value) for status, value in found if int(status) >= least))
+
     def _metrics(self) -> str:
-        return httpx.get(f"{self.url}/metrics", timeout=PATIENCE).text
+        headers = {"Authorization": f"Bearer {self.key}"}
+        return httpx.get(f"{self.url}/metrics", timeout=PATIENCE, headers=headers).text
 
     def wait_idle(self) -> float:
         """Wait until no reply is being written, but no longer than :data:`PATIENCE`, and return how many still are."""
@@ -73,18 +82,19 @@ def serving(outputs: Iterable[Mapping[str, Any]], parser: str, *flags: str) -> I
         file = Path(folder) / "outputs.jsonl"
         file.write_text("".join(json.dumps(output) + "\n" for output in outputs))
         replay = ("--engine", f"replay:{file}", "--tool-call-parser", parser, "--enable-auto-tool-choice")
-        with _started(Path(folder) / "log", *replay, *flags) as served:
+        with started(Path(folder) / "log", *replay, *flags) as served:
             yield served
 
 
 @contextmanager
-def _started(log_file: Path, *flags: str) -> Iterator[Served]:
+def started(log_file: Path, *flags: str, key: str = "", patience: float = PATIENCE) -> Iterator[Served]:
+    """A server with these flags, once it answers, for which it has ``patience`` seconds."""
     port = _free_port()
     command = [sys.executable, "-m", "toolglot", "serve", "--port", str(port), "--served-model-name", MODEL, *flags]
     with log_file.open("wb") as log, subprocess.Popen(command, stderr=log, env=os.environ) as process:
-        served = Served(port, process, log_file)
+        served = Served(port, process, log_file, key)
         try:
-            _wait_until_ready(served)
+            _wait_until_ready(served, patience)
             yield served
         finally:
             process.kill()
@@ -96,8 +106,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_ready(served: Served) -> None:
-    end = time.monotonic() + PATIENCE
+def _wait_until_ready(served: Served, patience: float) -> None:
+    end = time.monotonic() + patience
     while not _is_ready(served):
         if served.process.poll() is not None or time.monotonic() > end:
             raise RuntimeError(f"the server did not start: {served.log}")

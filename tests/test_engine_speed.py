@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 from benchmarks import engine_speed
-from benchmarks.engine_speed import Clocked, measures, table
+from benchmarks.engine_speed import Clocked, fastest, measures, passed, processor_time, table
 
 ASKED = Namespace(prompt=100, tool_prompt=1000, tokens=10, batches=[1, 8])
 
@@ -39,7 +39,9 @@ def engine(monkeypatch) -> Engine:
 
 
 def test_speeds_and_times_are_what_they_are_called(engine):
-    assert dict(measures(engine, ASKED)) == pytest.approx(
+    columns = dict(measures([engine], ASKED, passed))
+
+    assert {title: column["made up"] for title, column in columns.items()} == pytest.approx(
         {
             "prefill, tok/s": 100 / 1.1,
             "decode at 1, tok/s": 10,
@@ -50,12 +52,36 @@ def test_speeds_and_times_are_what_they_are_called(engine):
     )
 
 
+def test_engines_take_turns_and_the_shortest_time_of_each_counts(engine):
+    class Slow(Engine):
+        name = "slow at first"
+
+        def run(self, prompts, tokens: int) -> None:
+            order.append(self.name)
+            engine.now += next(delays)
+
+    order, delays = [], iter([3.0, 1.0, 2.0])
+    fast = Engine.run
+    engine.run = lambda *asked: (order.append(engine.name), fast(engine, *asked))
+
+    assert fastest([engine, Slow()], 1, 100, 1, passed) == pytest.approx({"made up": 1.1, "slow at first": 1.0})
+    assert order == ["made up", "slow at first"] * 3
+
+
+def test_processor_time_is_the_engines_own(engine):
+    engine.processor_time = lambda: engine.now / 4
+
+    assert fastest([engine], 1, 100, 10, processor_time) == pytest.approx({"made up": 0.5})
+
+
 def test_the_table_tells_how_many_times_as_fast_each_is():
     lines = table(
+        ["first", "other"],
         {
-            "first": [("decode at 1, tok/s", 10.0), ("tools again, s", 2.0), ("grammar, % of time", 1.0)],
-            "other": [("decode at 1, tok/s", 25.0), ("tools again, s", 0.5)],
-        }
+            "decode at 1, tok/s": {"first": 10.0, "other": 25.0},
+            "tools again, s": {"first": 2.0, "other": 0.5},
+            "grammar, % of time": {"first": 1.0},
+        },
     )
 
     assert list(lines)[2:] == ["| first | 10 (1) | 2 (1) | 1 |", "| other | 25 (2.5) | 0.5 (4) | – |"]

@@ -8,6 +8,7 @@ import pytest
 
 from toolglot.cli import main
 from toolglot.cli.foreign import FOREIGN_FLAGS
+from toolglot.cli.speculation import prompt_lookup
 
 Refused = Callable[..., str]
 
@@ -39,7 +40,17 @@ def test_a_port_is_checked(value: str, refused: Refused) -> None:
     assert "is not a port (1 to 65535)" in refused("serve", f"--port={value}")
 
 
-@pytest.mark.parametrize("flag", ["--max-model-len", "--max-num-seqs", "--max-queue", "--threads", "--max-body-bytes"])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--max-model-len",
+        "--max-num-seqs",
+        "--max-num-batched-tokens",
+        "--kv-cache-memory-bytes",
+        "--threads",
+        "--max-body-bytes",
+    ],
+)
 def test_sizes_are_whole_numbers_of_at_least_1(flag: str, refused: Refused) -> None:
     assert f"argument {flag}: '0' is not a whole number of at least 1" in refused("serve", flag, "0")
 
@@ -65,3 +76,30 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("toolglot ")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("ngram", "not JSON"),
+        ('{"method": "eagle", "num_speculative_tokens": 3}', "method 'eagle' is not known here"),
+        ('{"method": "ngram"}', "missing required field `num_speculative_tokens`"),
+        ('{"method": "ngram", "num_speculative_tokens": 0}', ">= 1"),
+        ('{"method": "ngram", "num_speculative_tokens": 3, "model": "x"}', "unknown field `model`"),
+        (
+            '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 3, "prompt_lookup_max": 2}',
+            "prompt_lookup_min 3 is more than prompt_lookup_max 2",
+        ),
+    ],
+)
+def test_speculation_that_there_is_not_is_refused(value: str, reason: str, refused: Refused) -> None:
+    assert reason in refused("serve", "--speculative-config", value)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"), [("", (5, 5)), (', "prompt_lookup_max": 3', (3, 3)), (', "prompt_lookup_min": 2', (2, 2))]
+)
+def test_speculation_is_spelled_as_in_vllm(limits: str, expected: tuple[int, int]) -> None:
+    lookup = prompt_lookup(f'{{"method": "ngram", "num_speculative_tokens": 4{limits}}}')
+
+    assert (lookup.count, lookup.longest, lookup.shortest) == (4, *expected)

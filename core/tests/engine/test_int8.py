@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from toolglot.engine import int8
-from toolglot.engine.int8 import Int8Linear, input_steps, quantise
+from toolglot.engine.int8 import Int8Linear, input_steps, quantise, sharing
 from toolglot.errors import ModelError
 
 
@@ -130,3 +130,104 @@ def test_how_finely_inputs_are_cut_is_found_out_by_trying(monkeypatch):
     monkeypatch.setattr(int8, "_linear", overflowing)
 
     assert input_steps.__wrapped__() == 63
+
+
+class Siblings(nn.Module):
+    """Three layers of one input, and one of another."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(96, 40), nn.Linear(96, 8, bias=False)
+        self.third, self.last = nn.Linear(96, 24), nn.Linear(96, 5)
+
+    def forward(self, rows):
+        return [self.first(rows), self.second(rows), self.third(rows), self.last(rows * 2)]
+
+
+@pytest.fixture
+def siblings() -> Siblings:
+    torch.manual_seed(4)
+    return Siblings().requires_grad_(False)
+
+
+@pytest.fixture
+def kernel_calls(monkeypatch) -> list[int]:
+    """How many rows each call of the kernel in this test had."""
+    calls: list[int] = []
+    run = int8._linear
+
+    def noted(rows, *others):
+        calls.append(rows.shape[-2])
+        return run(rows, *others)
+
+    monkeypatch.setattr(int8, "_linear", noted)
+    return calls
+
+
+def together(siblings: Siblings) -> Siblings:
+    quantise(siblings, lambda done, total: None, sharing(siblings, lambda: siblings(torch.ones(2, 96))))
+    return siblings
+
+
+def test_layers_that_are_called_with_one_tensor_are_found(siblings):
+    assert sharing(siblings, lambda: siblings(torch.ones(2, 96))) == [[siblings.first, siblings.second, siblings.third]]
+    assert not any(module._forward_pre_hooks for module in siblings.modules())
+
+
+def test_what_is_computed_together_is_what_each_computes_alone(siblings, kernel_calls):
+    rows = torch.randn(1, 7, 96)
+    alone = [Int8Linear(linear) for linear in (siblings.first, siblings.second, siblings.third)]
+    expected = [layer(rows) for layer in alone]
+    together(siblings)
+    del kernel_calls[:]
+
+    with torch.inference_mode():
+        results = siblings(rows)
+
+    assert all(torch.equal(*pair) for pair in zip(results, expected, strict=False))
+    assert kernel_calls == [7, 7]
+
+
+def test_a_result_is_never_that_of_another_input(siblings):
+    def fresh(layer: nn.Module, rows: torch.Tensor) -> bool:
+        return torch.equal(layer(rows), alone[layer](rows.clone()))
+
+    before = [siblings.first, siblings.second, siblings.third]
+    alone = [Int8Linear(linear) for linear in before]
+    together(siblings)
+    first, second, third = siblings.first, siblings.second, siblings.third
+    alone = dict(zip((first, second, third), alone, strict=True))
+
+    with torch.inference_mode():
+        rows, other = torch.randn(2, 96), torch.randn(2, 96)
+        assert fresh(first, rows)
+        assert fresh(second, other)  # another tensor, before all have taken their part
+        assert fresh(third, rows)
+        rows[1, 5] += 1  # the same tensor with another content
+        assert fresh(first, rows)
+        assert fresh(first, rows)
+        rows.mul_(3)
+        assert fresh(second, rows)
+        assert fresh(third, rows[:1])
+        assert fresh(third, rows.mul_(2))
+
+
+def test_a_part_can_be_changed_without_changing_the_others(siblings):
+    rows = torch.randn(3, 96)
+    expected = Int8Linear(siblings.third)(rows)
+    together(siblings)
+
+    with torch.inference_mode():
+        siblings.first(rows).zero_()
+        siblings.second(rows).zero_()
+
+        assert torch.equal(siblings.third(rows), expected)
+
+
+def test_a_layer_at_two_places_is_one(siblings):
+    siblings.inner = nn.Sequential(siblings.first)
+    total = sum(one.weight.numel() for one in (siblings.first, siblings.second, siblings.third, siblings.last))
+
+    assert quantise(siblings, lambda done, total: None) == total
+    assert siblings.inner[0] is siblings.first
+    assert type(siblings.first) is Int8Linear

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections.abc import Sequence
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from toolglot.engine import local
+from toolglot.engine import local, loop
 from toolglot.engine.local import LocalEngine
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams
 from toolglot.engine.scheduler import Scheduler
 from toolglot.errors import EngineError, ModelError, QueueFullError
+from toolglot.grammar.matcher import TokenSet
 
 FOREVER = SamplingParams(max_tokens=900_000, temperature=0)
 PROMPTS = [[5], [1, 2, 3], list(range(40)), [*range(90, 10, -1)], [7, 7, 7, 7, 7, 7, 7], list(range(33))]
@@ -29,33 +32,29 @@ class Steps:
         self.allowed = list(allowed)
 
     def matcher(self) -> Steps:
-        return Steps(*self.allowed)
+        return type(self)(*self.allowed)
 
     @property
     def finished(self) -> bool:
         return not self.allowed
 
-    def mask(self, logits: torch.Tensor) -> None:
-        forbidden = torch.ones_like(logits, dtype=torch.bool)
-        forbidden[sorted(self.allowed[0])] = False
-        logits[forbidden] = -torch.inf
+    def forced(self, most: int) -> list[int]:
+        return [next(iter(allowed)) for allowed in takewhile(lambda each: len(each) == 1, self.allowed[:most])]
+
+    def fill(self, words: torch.Tensor, drafts: Sequence[int] = ()) -> None:
+        for row, allowed in zip_longest(words, self.allowed[: len(words)], fillvalue=set()):
+            row.copy_(TokenSet.of(allowed, 96).words)
 
     def accept(self, token: int) -> bool:
         return token in self.allowed.pop(0)
 
 
 class BrokenMask(Steps):
-    def matcher(self) -> BrokenMask:
-        return BrokenMask(*self.allowed)
-
-    def mask(self, logits: torch.Tensor) -> None:
+    def fill(self, words: torch.Tensor, drafts: Sequence[int] = ()) -> None:
         raise ValueError("broken")
 
 
 class Disagreeing(Steps):
-    def matcher(self) -> Disagreeing:
-        return Disagreeing(*self.allowed)
-
     def accept(self, token: int) -> bool:
         return False
 
@@ -99,6 +98,40 @@ async def test_requests_wait_for_room_in_the_cache(checkpoint, serve, collect, c
     assert await asyncio.gather(*(collect(small, prompt, 60) for prompt in PROMPTS)) == expected
     assert preemptions
     assert held(small) == 0
+
+
+async def test_what_it_does_can_be_asked_for(endless, serve, collect, cache_of, until):
+    cache_of(160, 4)
+    engine = await serve(endless, max_num_seqs=2, max_model_len=160, max_num_batched_tokens=80)
+    streams = [engine.submit([n] * 20, SamplingParams(max_tokens=140)) for n in (1, 2, 3)]
+    await anext(streams[1])
+
+    busy = engine.stats
+    assert (busy.engine_running, busy.engine_waiting, busy.engine_pass_tokens) == (2, 1, 80)
+    assert 10 <= busy.cache_blocks_held <= busy.cache_blocks == 40
+    for stream in streams:
+        async for _ in stream:
+            pass
+    idle = engine.stats
+    assert (idle.engine_running, idle.engine_waiting, idle.cache_blocks_held) == (0, 0, 0)
+    assert 0 < idle.cache_blocks_known <= 40
+    assert idle.preemptions > 0
+    assert idle.cache_blocks_forgotten > 0
+    await engine.stop()
+    assert engine.stats is None
+
+
+async def test_the_cache_and_the_passes_are_as_large_as_asked(checkpoint, serve, collect, monkeypatch):
+    token = 256  # bytes: two layers with two heads of keys and values of eight floats
+    large = await serve(checkpoint, kv_cache_memory_bytes=1000 * 32 * token + 5, max_num_seqs=1)
+    small = await serve(checkpoint, kv_cache_memory_bytes=3 * 32 * token, max_num_batched_tokens=32)
+    sizes = out_of_memory(monkeypatch, RuntimeError(), 1000)
+
+    assert large.stats.cache_blocks == 1000
+    assert (small.info.max_model_len, small.stats.cache_blocks) == (96, 3)
+    assert small.info.facts["max_model_len_reason"] == "the memory for its key-value cache"
+    await collect(small, [1] * 90, 6)
+    assert sizes[:3] == [32, 32, 26]
 
 
 async def test_a_request_that_is_computed_again_goes_on_where_it_was(checkpoint, serve, collect, cache_of, preemptions):
@@ -299,6 +332,28 @@ async def test_an_engine_that_fails_again_and_again_is_not_ready_until_it_does_n
     assert not engine.ready
 
 
+async def test_an_engine_that_is_not_ready_tries_by_itself_and_is_ready_once_it_succeeds(
+    checkpoint, serve, collect, until, monkeypatch, caplog
+):
+    monkeypatch.setattr(loop, "_PROBE_SECONDS", 0.01)
+    engine = await serve(checkpoint)
+    with monkeypatch.context() as broken:
+        broken.setattr(Model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("the device was lost")))
+        with pytest.raises(EngineError):
+            await collect(engine, [1])
+        await until(lambda: not engine.ready)  # two more of its own have failed
+        await until(lambda: engine._loop.failures > 5)
+        assert (engine.alive, engine.ready, engine.running) == (True, False, 0)
+    await until(lambda: engine.ready)
+
+    assert (engine.running, held(engine), engine.stats.engine_waiting) == (0, 0, 0)
+    assert caplog.text.count("Traceback") == 1
+    passes = out_of_memory(monkeypatch, RuntimeError(), 1000)
+    await asyncio.sleep(0.1)
+    assert not passes  # it is well: it tries no more
+    assert (await collect(engine, [1]))[1] == "length"
+
+
 OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
     RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
@@ -445,6 +500,23 @@ async def test_stop_aborts_what_runs_and_leaves_no_thread(endless, serve, collec
     assert await collect(engine, [1]) == expected
 
 
+async def test_a_stop_is_noticed_whatever_the_thread_does_when_it_comes(checkpoint, serve, collect):
+    engine = await serve(checkpoint)
+    running = engine._loop
+
+    class StoppedMeanwhile(threading.Event):
+        def clear(self) -> None:
+            running._stopping = True
+            self.set()
+            super().clear()
+
+    idle, running._wake = running._wake, StoppedMeanwhile()
+    idle.set()
+    running._wake.set()
+    await asyncio.to_thread(running._thread.join, 10)
+    assert not running._thread.is_alive()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_defect_that_ends_the_thread_leaves_nobody_waiting(endless, serve, until, monkeypatch):
     engine = await serve(endless)
@@ -495,9 +567,15 @@ def test_info_tells_what_startup_logs(checkpoint):
     ("settings", "message"),
     [
         ({"max_model_len": 257}, "from 2 to 256, because of its config's max_position_embeddings"),
+        (
+            {"max_model_len": 200, "kv_cache_memory_bytes": 16384},
+            "from 2 to 64, because of the memory for its key-value",
+        ),
+        ({"kv_cache_memory_bytes": 8191}, "a block of the key-value cache takes 8192 bytes, and it is to have fewer"),
+        ({"max_num_batched_tokens": 31}, "max_num_batched_tokens 31 is not possible: it must be at least 32, two for"),
         ({"dtype": "float8"}, "unknown dtype 'float8'; use auto, float32, bfloat16 or int8"),
-        ({"attention": "flash"}, "attention `flash` cannot run: flash-attn needs CUDA"),
-        ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash or sdpa"),
+        ({"attention": "flash2"}, "--attention flash2 cannot run here: it needs CUDA"),
+        ({"attention": "eager"}, "unknown attention 'eager'; use auto, flash2, flash4, sdpa"),
     ],
 )
 def test_settings_that_cannot_be_had_say_why(checkpoint, settings, message):

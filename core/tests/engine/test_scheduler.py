@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolglot.engine.blocks import BlockPool
+from toolglot.engine.drafts import Drafts
 from toolglot.engine.protocol import SamplingParams
-from toolglot.engine.scheduler import Piece, Scheduler
+from toolglot.engine.scheduler import PATIENCE, Piece, Scheduler
 from toolglot.engine.sequence import Sequence
 
 SIZE = 4
@@ -37,6 +38,8 @@ class Machine:
         self.order: list[Sequence] = []
         self.finished: list[Sequence] = []
         self.prompts: dict[Sequence, int] = {}
+        self.right, self.wrong = 0, 0
+        """How many tokens are guessed, first right ones, then wrong ones."""
 
     def add(self, sequence: Sequence) -> None:
         self.order.append(sequence)
@@ -48,17 +51,29 @@ class Machine:
         self.scheduler.drop(sequence)
 
     def step(self, *, fails: bool = False) -> list[Piece]:
-        pieces = self.scheduler.schedule()
+        pieces = self.drafted(self.scheduler.schedule())
         self.check(pieces)
         for piece in pieces:
             self.compute(piece)
         if fails:  # a pass that is tried again: part of its slots may have been written to
             return pieces
+        complete = [piece for piece in pieces if piece.completes]
         self.scheduler.advance(pieces)
-        for piece in pieces:
-            if piece.sequence.pending == 0:
-                self.sample(piece.sequence)
+        for piece in complete:
+            self.sample(piece)
         return pieces
+
+    def drafted(self, pieces: list[Piece]) -> list[Piece]:
+        for piece in pieces:
+            sequence = piece.sequence
+            length = len(sequence.tokens)
+            guesses = [token(length + at) for at in range(self.right)] + [7] * self.wrong
+            sequence.drafts = Drafts(guesses[: sequence.room - 1])
+        running = [*self.scheduler.running]
+        extended = self.scheduler.extend(pieces)
+        assert self.scheduler.running == running
+        assert [(one.sequence, one.count - one.drafts) for one in extended] == counts(pieces)
+        return extended
 
     def check(self, pieces: list[Piece]) -> None:
         assert bool(pieces) == bool(self.order)
@@ -72,18 +87,25 @@ class Machine:
 
     def compute(self, piece: Piece) -> None:
         sequence = piece.sequence
+        tokens = [*sequence.tokens[: sequence.computed], *piece.tokens]
         writers = Counter(block for other in self.order for block in other.blocks)
         for at in range(sequence.computed, piece.end):
             block = sequence.blocks[at // SIZE]
             assert writers[block] == 1, "a block that others hold too is written to"
-            self.slots[block * SIZE + at % SIZE] = tuple(sequence.tokens[: at + 1])
+            self.slots[block * SIZE + at % SIZE] = tuple(tokens[: at + 1])
         for at in range(piece.end):
             slot = sequence.blocks[at // SIZE] * SIZE + at % SIZE
-            assert self.slots[slot] == tuple(sequence.tokens[: at + 1])
+            assert self.slots[slot] == tuple(tokens[: at + 1])
 
-    def sample(self, sequence: Sequence) -> None:
-        sequence.tokens.append(len(sequence.tokens) % 3)
-        sequence.generated += 1
+    def sample(self, piece: Piece) -> None:
+        sequence, length = piece.sequence, len(piece.sequence.tokens)
+        for draft in (*sequence.drafts.tokens[: piece.drafts], None):
+            sequence.tokens.append(token(len(sequence.tokens)))
+            sequence.generated += 1
+            if sequence.tokens[-1] != draft:
+                break
+        self.scheduler.accept(sequence, len(sequence.tokens) - length - 1)
+        assert sequence.pending == 1
         if sequence.generated == sequence.sampling.max_tokens:
             self.finished.append(sequence)
             self.drop(sequence)
@@ -91,6 +113,11 @@ class Machine:
     def run(self) -> None:
         while self.order:
             self.step()
+
+
+def token(place: int) -> int:
+    """What is generated at a place."""
+    return place % 3
 
 
 def counts(pieces: list[Piece]) -> list[tuple[Sequence, int]]:
@@ -210,6 +237,41 @@ def test_the_budget_shrinks_down_to_a_token_for_each_sequence():
     assert scheduler(max_num_seqs=8, budget=3).budget == 16
 
 
+def passes(machine: Machine, count: int) -> int:
+    """The budget after so many passes that went well."""
+    for _ in range(count):
+        machine.scheduler.advance([])
+    return machine.scheduler.budget
+
+
+def test_the_budget_grows_back_and_each_time_that_was_too_soon_it_takes_twice_as_many_passes():
+    machine = Machine(scheduler(max_num_seqs=2, budget=33))
+    machine.scheduler.shrink()
+    assert passes(machine, 2 * PATIENCE - 1) == 16
+    assert passes(machine, 1) == 32
+    assert passes(machine, 2 * PATIENCE) == 33  # never more than at first
+    assert passes(machine, 9 * PATIENCE) == 33
+
+    machine.scheduler.shrink()
+    machine.scheduler.shrink()
+    assert passes(machine, 8 * PATIENCE - 1) == 8
+    assert passes(machine, 1) == 16
+    assert passes(machine, 8 * PATIENCE - 1) == 16
+    assert passes(machine, 1) == 32
+
+
+def test_memory_that_is_short_for_good_costs_ever_fewer_passes():
+    machine = Machine(scheduler(max_num_seqs=1, budget=64))
+    failed = 0
+    for _ in range(100 * PATIENCE):
+        if machine.scheduler.budget > 8:
+            failed += machine.scheduler.shrink()
+        else:
+            machine.scheduler.advance([])
+
+    assert failed == 3 + 3  # at first, then after 8, 24 and 56 times the patience
+
+
 def test_a_pass_that_is_tried_again_loses_nothing():
     machine = Machine(scheduler(max_num_seqs=2, budget=8))
     sequence = request([*range(10)], 4)
@@ -233,12 +295,88 @@ def test_what_is_dropped_gives_its_blocks_back(waits):
     assert machine.scheduler.blocks.held == 0
 
 
+def test_drafts_that_come_save_passes():
+    machine = Machine(scheduler(budget=20))
+    machine.right = 3
+    sequence = request([1, 2], 9)
+    machine.add(sequence)
+
+    assert [counts(machine.step()) for _ in range(3)] == [[(sequence, 5)], [(sequence, 4)], [(sequence, 1)]]
+    assert (machine.finished, machine.scheduler.blocks.held) == ([sequence], 0)
+
+
+def test_drafts_that_do_not_come_are_in_no_block_that_others_find():
+    machine = Machine(scheduler(budget=20))
+    machine.wrong = 6
+    machine.add(request([1, 2], 5))
+    machine.step()
+    guessed = request([1, 2, token(2), 7, 7, 7, 7, 7, 7], 1)
+    machine.add(guessed)
+    machine.run()
+
+    assert guessed.cached == 0
+
+
+def test_drafts_take_what_prompts_leave_of_the_budget():
+    machine = Machine(scheduler(budget=8))
+    first, second = request([1, 2], 9), request([3] * 12, 1)
+    machine.add(first)
+    machine.step()
+    machine.right = 5
+    machine.add(second)
+
+    assert [counts(machine.step()) for _ in range(2)] == [[(first, 1), (second, 7)], [(first, 3), (second, 5)]]
+
+
+def test_drafts_take_no_block_that_a_sequence_may_need():
+    machine = Machine(scheduler(blocks=4, budget=20))
+    first, second = request([1] * 4, 12), request([2] * 3, 5)
+    machine.add(first)
+    machine.add(second)
+    machine.step()
+    machine.wrong = 9
+    (_, longer), (_, other) = counts(machine.step())
+
+    assert (longer, other) == (4, 1)  # to the end of the block that it needs; of the two left, none
+
+
+def test_a_long_prompt_takes_no_step_from_those_that_generate():
+    machine = Machine(scheduler(blocks=64, max_num_seqs=4, budget=8))
+    early = [request([n], 30) for n in range(3)]
+    for sequence in early:
+        machine.add(sequence)
+    machine.step()
+    machine.add(request([9] * 100, 1))
+
+    for _ in range(20):
+        assert [count for sequence, count in counts(machine.step()) if sequence in early] == [1, 1, 1]
+    assert len(machine.finished) == 1  # and it has been read meanwhile, five tokens at a time
+    assert {sequence.generated for sequence in early} == {21}
+
+
+def test_under_constant_load_each_begins_and_goes_on_in_turn_preempted_or_not():
+    machine = Machine(scheduler(blocks=9, max_num_seqs=3, budget=6))
+    requests = [request([n] * (1 + 7 * n % 11), 2 + 5 * n % 17) for n in range(60)]
+    begun: list[Sequence] = []
+    while len(machine.finished) < len(requests):
+        while len(machine.scheduler.waiting) < 4 and len(machine.prompts) < len(requests):
+            machine.add(requests[len(machine.prompts)])
+        oldest = machine.order[0]
+        served = [piece.sequence for piece in machine.step()]  # that what runs came before what waits is seen there
+        assert oldest in served
+        begun += [sequence for sequence in served if sequence not in begun]
+
+    assert begun == requests
+    assert machine.scheduler.preemptions > 5
+
+
 prompts = st.one_of(
     st.lists(st.integers(0, 1), min_size=1, max_size=12),
     st.integers(1, 20).map(lambda length: [*range(length)]),  # prefixes of one another
 )
 sequences = st.builds(request, prompts, st.integers(1, 12), st.sampled_from([b"", b"other"]))
-events = st.one_of(sequences, st.sampled_from(["step", "step", "fail", "shrink"]), st.integers(0, 9))
+guesses = st.tuples(st.integers(0, 6), st.integers(0, 3))
+events = st.one_of(sequences, guesses, st.sampled_from(["step", "step", "fail", "shrink"]), st.integers(0, 9))
 
 
 @settings(deadline=None)
@@ -259,6 +397,8 @@ def test_whatever_comes_every_sequence_ends_and_no_block_is_lost(script, blocks,
             machine.step(fails=event == "fail")
         elif event == "shrink":
             machine.scheduler.shrink()
+        elif isinstance(event, tuple):
+            machine.right, machine.wrong = event
         elif machine.order:
             machine.drop(machine.order[event % len(machine.order)])
             dropped += 1

@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from toolglot.grammar import Compiler
-from toolglot.structural_tag import ConstString, Optional, Sequence, StructuralTag, Token
+from toolglot.grammar.matcher import Masks
+from toolglot.structural_tag import ConstString, Optional, Regex, Sequence, StructuralTag, Tag, Token
 
 
 @pytest.fixture
@@ -94,3 +96,59 @@ def test_no_more_can_be_given_back_than_was_taken(follow, token_tokenizer, count
     with pytest.raises(ValueError, match="2 were taken"):
         matcher.rollback(count)
     assert mask() == {a}
+
+
+def test_what_is_forced_is_spelled_as_the_tokenizer_spells_it(follow, token_tokenizer):
+    begin, end = (token_tokenizer.token_to_id(marker) for marker in ("<tool_call>", "</tool_call>"))
+    text = '{"name": "get_weather", "arguments": {"city": "'
+    matcher, mask = follow(
+        Tag(Token(begin), Sequence((ConstString(text), Regex("[a-z]"), ConstString(text))), Token(end))
+    )
+    first = mask()
+    spelled = token_tokenizer.encode(text).ids
+
+    assert matcher.forced(100) == [begin, *spelled]
+    assert matcher.forced(3) == [begin, *spelled[:2]]
+    assert matcher.forced(0) == []
+    assert mask() == first == {begin}
+    matcher.accept_many([begin, *spelled])
+    assert matcher.forced(100) == []  # a letter, and none is forced
+    matcher.accept(token_tokenizer.token_to_id("a"))
+    assert matcher.forced(100) == [*spelled, end]  # the stop token after it is no guess: nothing follows it
+    matcher.accept_many([*spelled, end])
+    assert matcher.forced(100) == []
+
+
+def test_a_text_that_the_tokenizer_begins_with_a_space_is_spelled_without_it(follow, text_tokenizer):
+    metaspace = Tokenizer(
+        models.BPE({"▁": 0, "a": 1, "b": 2, "ab": 3, "▁a": 4, "<|im_end|>": 5}, [("▁", "a"), ("a", "b")])
+    )
+    metaspace.pre_tokenizer, metaspace.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    metaspace.add_special_tokens(["<|im_end|>"])
+    matcher = (
+        Compiler(metaspace, vocab_size=6, stop_token_ids=[5]).compile(StructuralTag(ConstString("abab"))).matcher()
+    )
+
+    assert matcher.forced(9) == [3, 3]
+
+
+def test_masks_of_many_rows_are_filled_apart_and_applied_together(follow, token_tokenizer):
+    size = token_tokenizer.get_vocab_size()
+    a, b, c, stop = (token_tokenizer.token_to_id(token) for token in ("a", "b", "c", "<|im_end|>"))
+    one, one_mask = follow(ConstString("abab"))
+    other, _ = follow(ConstString("c"))
+    logits = torch.zeros(5, size)
+    masks = Masks(logits)
+    masks.fill(1, one, [a, b])
+    with pytest.raises(ValueError, match=f"token {a} may not come here"):
+        masks.fill(4, other, [a])
+    masks.apply()
+
+    allowed = [set((row == 0).nonzero().flatten().tolist()) for row in logits]
+    assert allowed == [{*range(size)}, {a}, {b}, {a}, {*range(size)}]
+    assert one_mask() == {a}
+    other.accept_many([c, stop])
+    masks = Masks(logits)
+    masks.fill(0, other)
+    masks.apply()
+    assert (logits[0] == 0).all()

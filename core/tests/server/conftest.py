@@ -15,12 +15,13 @@ import httpx
 import openai
 import pytest
 import uvicorn
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import toolglot
-from toolglot.engine.protocol import ModelInfo, SamplingParams, TokenDelta, TokenLogprobs
+from toolglot.engine.protocol import EngineStats, ModelInfo, SamplingParams, Speculation, TokenDelta, TokenLogprobs
 from toolglot.errors import EngineError, QueueFullError
 from toolglot.grammar import CompiledTag, Compiler
 from toolglot.prompts import PromptRenderer
@@ -69,6 +70,8 @@ class Script:
     error: Exception | None = None
     stop_token: int | None = None
     cached: int = 0
+    speculation: Speculation | None = None
+    """What is told of its first step."""
 
 
 @dataclass
@@ -87,6 +90,7 @@ class ScriptedEngine:
     running: int = 0
     alive: bool = True
     ready: bool = True
+    stats: EngineStats | None = None
     yielded: int = 0
     started: int = 0
     stopped: int = 0
@@ -153,8 +157,10 @@ class ScriptedEngine:
                     yield TokenDelta(step[:room], "length", logprobs=self.logprobs(step[:room], count))
                     return
                 room -= len(step)
-                cached = 0 if number else script.cached
-                yield TokenDelta(step, logprobs=self.logprobs(step, count), cached_tokens=cached)
+                delta = TokenDelta(step, logprobs=self.logprobs(step, count))
+                if number == 0:
+                    delta = replace(delta, cached_tokens=script.cached, speculation=script.speculation)
+                yield delta
             await asyncio.sleep(script.delay)
             if script.error is not None:
                 raise script.error

@@ -232,6 +232,12 @@ class TestStop:
         assert served.engine.yielded < 20
         served.wait_idle()
 
+    @pytest.mark.parametrize("each", [1, 3, 100])
+    def test_what_a_step_brought_after_the_stop_string_is_not_counted(self, served, each):
+        served.engine.say("one, two; three, four", each=each)
+        reply = served.both(stop=";")
+        assert (reply.content, reply.usage["completion_tokens"]) == ("one, two", len("one, two;"))
+
     def test_reasoning_and_arguments_are_not_searched(self, served, weather):
         served.engine.say(f"<think>\nOslo\n</think>\n\n{CALL}")
         reply = served.both(tools=[weather], stop="Oslo")

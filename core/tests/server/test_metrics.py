@@ -6,8 +6,10 @@ from collections import Counter
 from typing import get_args
 
 import pytest
+from msgspec.structs import asdict
 from prometheus_client.parser import text_string_to_metric_families
 
+from toolglot.engine.protocol import EngineStats, Speculation
 from toolglot.events import Outcome, Repair
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -101,6 +103,31 @@ def test_the_key_guards_them(serving):
     assert locked.http.get("/metrics", headers={"Authorization": ""}).status_code == 401
 
 
+STATS = EngineStats(
+    engine_running=2,
+    engine_waiting=3,
+    engine_pass_tokens=256,
+    cache_blocks=64,
+    cache_blocks_held=40,
+    cache_blocks_known=50,
+    cache_blocks_forgotten=7,
+    preemptions=4,
+)
+
+
+def test_what_the_engine_says_of_itself_is_shown_and_nothing_where_it_says_nothing(served):
+    def found():
+        text = served.http.get("/metrics").text
+        samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+        named = {one.name.removeprefix("toolglot_").removesuffix("_total"): one.value for one in samples}
+        return {name: named[name] for name in asdict(STATS) if name in named}
+
+    assert found() == {}
+    served.engine.stats = STATS
+    assert found() == asdict(STATS)
+    served.engine.stats = None
+
+
 class TestTraffic:
     """Values of series, as they grow from the test's beginning on."""
 
@@ -109,7 +136,7 @@ class TestTraffic:
         def now():
             text = served.http.get("/metrics").text
             samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
-            labels = ("route", "status", "method")
+            labels = ("route", "status", "method", "kind")
             return {
                 (one.name, *(one.labels[name] for name in labels if name in one.labels)): one.value
                 for one in samples
@@ -143,6 +170,14 @@ class TestTraffic:
         assert 0.01 <= grown("time_to_first_token_seconds_sum") < 1
         assert grown("inter_token_seconds_count") == 4  # the last is the one that says why it ended
         assert 0.04 <= grown("inter_token_seconds_sum") < 1
+
+    def test_tokens_that_were_guessed_are_counted_by_kind(self, served, grown):
+        for told in (Speculation("grammar", 3, 2), Speculation("grammar", 2, 0), Speculation("prompt", 4, 4), None):
+            served.engine.say("four", each=4, speculation=told)
+        for _ in range(4):
+            served.post()
+        assert (grown("drafted_tokens_total", "grammar"), grown("accepted_tokens_total", "grammar")) == (5, 2)
+        assert (grown("drafted_tokens_total", "prompt"), grown("accepted_tokens_total", "prompt")) == (4, 4)
 
     def test_what_waits_and_what_runs_is_shown_while_it_does(self, served, grown):
         served.engine.say("x" * 100, delay=0.02)

@@ -42,6 +42,7 @@ class ReplayEngine:
         self._stop: int | None = tokenizer.eos_token_id
         self.alive = False
         self.running = 0
+        self.stats = None
         self.info = ModelInfo(
             name=name,
             max_model_len=max_model_len,

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 _ONE_DEVICE = (
     "its engine runs on one device; for several run vLLM or SGLang, and read their raw output with toolglot.load_parser"
 )
-_CACHE = "its engine sizes its cache by --max-model-len and --max-num-seqs"
+_CACHE = "its engine's cache is as large as --max-model-len and --max-num-seqs ask for, or --kv-cache-memory-bytes says"
 _DTYPE = "its engine runs weights as --dtype says, whatever a GGUF file has; leave the flag out"
 _ADAPTER = "merge the adapter into the weights, and serve the merged directory"
-_SPECULATION = "its engine decodes without speculation; leave the flag out"
 _LOCAL = "a model is a directory, a GGUF file or a hub name; leave the flag out"
 
 FOREIGN_FLAGS: Mapping[str, str] = {
@@ -29,12 +28,12 @@ FOREIGN_FLAGS: Mapping[str, str] = {
     "--block-size": _CACHE,
     "--swap-space": _CACHE,
     "--cpu-offload-gb": _CACHE,
-    "--max-num-batched-tokens": _CACHE,
+    "--num-gpu-blocks-override": _CACHE,
+    "--chunked-prefill-size": "the flag is --max-num-batched-tokens",
     "--quantization": _DTYPE,
     "-q": _DTYPE,
     "--enable-lora": _ADAPTER,
     "--lora-modules": _ADAPTER,
-    "--speculative-config": _SPECULATION,
     "--revision": _LOCAL,
     "--trust-remote-code": "code from a checkpoint is never run; use a model that transformers itself supports",
     "--guided-decoding-backend": "the grammar is always XGrammar's; leave the flag out",

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from toolglot.cli import reading, server_flags
 from toolglot.cli.arguments import json_object, positive
+from toolglot.cli.speculation import prompt_lookup
 from toolglot.requests import StrictLevel
 
 EPILOG = """\
@@ -132,6 +133,19 @@ def _add_engine(group: Any) -> None:
         "--max-queue", metavar="N", type=positive, default=256, help="how many requests may wait (default: 256)"
     )
     group.add_argument(
+        "--max-num-batched-tokens",
+        metavar="N",
+        type=positive,
+        help="most tokens of a forward pass (default: 256 on a CPU, 8192 on CUDA)",
+    )
+    group.add_argument(
+        "--kv-cache-memory-bytes",
+        metavar="BYTES",
+        type=positive,
+        help="the size of the cache (default: what --max-num-seqs replies of --max-model-len need, within a share of "
+        "the memory)",
+    )
+    group.add_argument(
         "--dtype",
         choices=("auto", "float32", "bfloat16", "int8"),
         default="auto",
@@ -148,10 +162,18 @@ def _add_engine(group: Any) -> None:
     group.add_argument("--threads", metavar="N", type=positive, help="CPU threads (default: cores - 1)")
     group.add_argument(
         "--attention",
-        choices=("auto", "flash", "sdpa"),
+        choices=("auto", "flash2", "flash4", "sdpa"),
         default="auto",
-        help="attention kernel (default: auto)",
+        help="attention kernel: flash-attn 2 or 4, or torch's (default: auto, the first of these that runs)",
     )
+    group.add_argument(
+        "--speculative-config",
+        metavar="JSON",
+        type=prompt_lookup,
+        help="guess tokens from those before, and check several at once: "
+        """'{"method": "ngram", "num_speculative_tokens": 5, "prompt_lookup_max": 3}' (default: off)""",
+    )
+    group.add_argument("--enforce-eager", action="store_true", help="do not decode from CUDA graphs")
     group.add_argument("--seed", type=int, help="the seed of requests that give none (default: random)")
 
 

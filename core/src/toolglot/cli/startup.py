@@ -168,7 +168,11 @@ def load_engine(arguments: Namespace, checkpoint: Checkpoint, tokenizer: Any) ->
         max_model_len=arguments.max_model_len,
         max_num_seqs=arguments.max_num_seqs,
         max_queue=arguments.max_queue,
+        max_num_batched_tokens=arguments.max_num_batched_tokens,
+        kv_cache_memory_bytes=arguments.kv_cache_memory_bytes,
         attention=arguments.attention,
+        lookup=arguments.speculative_config,
+        enforce_eager=arguments.enforce_eager,
         seed=arguments.seed,
     )
 

@@ -52,7 +52,7 @@ class BatchStep:
             results.append(self._kernels.decode(layer.query[: len(decodes)], pools, decodes, layer.scoring))
         if len(chunks):
             results.append(self._kernels.chunks(layer.query[len(decodes) :], pools, chunks, layer.scoring))
-        return torch.cat(results)
+        return results[0] if len(results) == 1 else torch.cat(results)
 
 
 def _attend(

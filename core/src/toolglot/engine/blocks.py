@@ -37,6 +37,8 @@ class BlockPool:
         """Free blocks of unknown content."""
         self._untouched = 0
         """Blocks from this one on were never given away."""
+        self.forgotten = 0
+        """How often known content had to make room."""
 
     @property
     def free(self) -> int:
@@ -47,6 +49,14 @@ class BlockPool:
     def held(self) -> int:
         """How many blocks somebody holds."""
         return len(self._holders) - self.free
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    @property
+    def published(self) -> int:
+        """How many blocks have known content."""
+        return len(self._known)
 
     def known(self, keys: Iterable[bytes]) -> list[int]:
         """The blocks of these keys, up to the first that no block has."""
@@ -101,4 +111,5 @@ class BlockPool:
         key, self._keys[block] = self._keys[block], None
         if key is not None:
             del self._known[key]
+            self.forgotten += 1
         return block

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Collection
-from typing import Any, Final, Literal, Protocol, TypeAlias
+import logging
+from collections.abc import Collection
+from typing import Final, Literal, Protocol, TypeAlias, get_args
 
 import torch
+from msgspec.structs import replace
 from torch.nn.functional import scaled_dot_product_attention
 
 from toolglot.engine.batch import Group
+from toolglot.engine.flash import Flash2Kernels, Flash4Kernels
 from toolglot.engine.kv_cache import Pools
 from toolglot.engine.shapes import LayerShape, Scoring
 from toolglot.errors import ModelError
 
-Choice: TypeAlias = Literal["auto", "flash", "sdpa"]
+Choice: TypeAlias = Literal["auto", "flash2", "flash4", "sdpa"]
+
+_logger = logging.getLogger(__name__)
 
 _TOLERANCE: Final = 0.05
 """How far bfloat16 results of order 1 may lie apart."""
+_SMALL: Final = 4
 
 
 class Kernels(Protocol):
@@ -28,6 +33,8 @@ class Kernels(Protocol):
 
     name: str
     block_size: int
+    capturable: bool
+    """Whether the work of ``decode`` is the same for all lengths, so that a CUDA graph may hold it."""
 
     def decode(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
         """One token of each sequence in ``group``."""
@@ -40,25 +47,27 @@ class SdpaKernels:
     """torch's scaled_dot_product_attention, which has a flash kernel on the CPU too."""
 
     name = "sdpa"
+    capturable = False
 
     def __init__(self, block_size: int = 32) -> None:
         self.block_size = block_size
 
     def decode(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
+        tables, mask = group.visible(scoring.window)
         keys, values = (
-            pool.index_select(0, group.tables.flatten()).view(len(group), -1, *pool.shape[2:]).transpose(1, 2)
-            for pool in pools
+            _blocks(pool, tables, group.run).view(len(group), -1, *pool.shape[2:]).transpose(1, 2) for pool in pools
         )
         # The query heads that share a key-value head become one query of several rows: no key is copied for each.
         rows = query.view(len(group), keys.shape[1], -1, query.shape[-1])
-        return _attend(rows, keys, values, group.visible(scoring.window), scoring).flatten(1, 2)
+        return _attend(rows, keys, values, mask, scoring).flatten(1, 2)
 
     def chunks(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
         results = []
-        masks = group.causal(scoring.window)
-        for index, piece in enumerate(torch.split(query, group.query_lengths)):
-            keys, values = (self._seen(pool, group.tables[index], group.key_lengths[index]) for pool in pools)
-            result = _attend(piece.transpose(0, 1)[None], keys, values, masks[index], scoring)
+        pieces = zip(torch.split(query, group.query_lengths), group.causal(scoring.window), strict=True)
+        for index, (piece, (first, mask)) in enumerate(pieces):
+            blocks, length = group.tables[index, first:], group.key_lengths[index] - first * self.block_size
+            keys, values = (self._seen(pool, blocks, length) for pool in pools)
+            result = _attend(piece.transpose(0, 1)[None], keys, values, mask, scoring)
             results.append(result[0].transpose(0, 1))
         return torch.cat(results)
 
@@ -67,23 +76,36 @@ class SdpaKernels:
         return pool.index_select(0, used).flatten(0, 1)[:length].transpose(0, 1)[None]
 
 
+def _blocks(pool: torch.Tensor, tables: torch.Tensor, run: slice | None) -> torch.Tensor:
+    """The blocks of ``tables``; not a copy of them where they end a ``run``."""
+    return pool.index_select(0, tables.flatten()) if run is None else pool[run.stop - tables.shape[1] : run.stop]
+
+
 def _attend(
     query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None, scoring: Scoring
 ) -> torch.Tensor:
     """Attention of [sequences, heads, tokens, size] each; without a mask, a token sees those before it and itself."""
     if scoring.softcap is not None:
-        return _capped(query, keys, values, mask, scoring.scale, scoring.softcap)
+        return _capped(query, *_repeated(keys, values, query), mask, scoring.scale, scoring.softcap)
+    if mask is not None and query.is_cuda:  # with a mask, only torch's slow kernel there lets heads share keys
+        keys, values = _repeated(keys, values, query)
     return scaled_dot_product_attention(
         query, keys, values, mask, is_causal=mask is None, scale=scoring.scale, enable_gqa=True
     )
+
+
+def _repeated(keys: torch.Tensor, values: torch.Tensor, query: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values once for each of the query's heads."""
+    shared = query.shape[1] // keys.shape[1]
+    if shared == 1:
+        return keys, values
+    return keys.repeat_interleave(shared, 1), values.repeat_interleave(shared, 1)
 
 
 def _capped(
     query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None, scale: float, cap: float
 ) -> torch.Tensor:
     """The same, written out: torch's own has no soft-cap."""
-    shared = query.shape[1] // keys.shape[1]
-    keys, values = (each[:, :, None].expand(-1, -1, shared, -1, -1).flatten(1, 2) for each in (keys, values))
     if mask is None:
         mask = torch.ones(query.shape[2], keys.shape[2], dtype=torch.bool, device=query.device).tril()
     scores = (query @ keys.transpose(-2, -1) * (scale / cap)).tanh() * cap
@@ -91,97 +113,76 @@ def _capped(
     return weights.to(values.dtype) @ values
 
 
-class FlashKernels:
-    """The flash-attn package (version 2): its two kernels read the blocks themselves."""
-
-    name = "flash"
-    block_size = 256  # the kernels take multiples of it only
-
-    def __init__(self, varlen: Callable[..., torch.Tensor], with_kvcache: Callable[..., torch.Tensor]) -> None:
-        self._varlen, self._with_kvcache = varlen, with_kvcache
-
-    def decode(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
-        return self._with_kvcache(
-            query[:, None], *pools,
-            cache_seqlens=group.lengths, block_table=group.tables, **_flash_scoring(scoring),
-        )[:, 0]  # fmt: skip
-
-    def chunks(self, query: torch.Tensor, pools: Pools, group: Group, scoring: Scoring) -> torch.Tensor:
-        return self._varlen(
-            query, *pools,
-            cu_seqlens_q=group.query_offsets, cu_seqlens_k=group.key_offsets,
-            max_seqlen_q=max(group.query_lengths), max_seqlen_k=max(group.key_lengths),
-            block_table=group.tables, **_flash_scoring(scoring),
-        )  # fmt: skip
-
-
-def _flash_scoring(scoring: Scoring) -> dict[str, Any]:
-    before = -1 if scoring.window is None else scoring.window - 1
-    window = (before, -1 if scoring.window is None else 0)
-    return {
-        "softmax_scale": scoring.scale,
-        "causal": True,
-        "window_size": window,
-        "softcap": scoring.softcap or 0.0,
-    }
-
-
 def choose(choice: Choice, layers: Collection[LayerShape], like: torch.Tensor) -> tuple[Kernels, str]:
     """Return the kernels for a model with these layers and tensors ``like`` this one, and why they were chosen.
 
     Raises:
-        ModelError: ``choice`` names kernels that cannot run here, or none at all.
+        ModelError: ``choice`` names kernels that cannot run here, or none at all; the message says why, and what to do.
     """
-    if choice not in ("auto", "flash", "sdpa"):
-        raise ModelError(f"unknown attention {choice!r}; use auto, flash or sdpa")
+    if choice not in get_args(Choice):
+        raise ModelError(f"unknown attention {choice!r}; use {', '.join(get_args(Choice))}")
     if choice == "sdpa":
         return SdpaKernels(), "as asked"
-    obstacle = _obstacle(layers, like)
-    if obstacle is None:
-        flash = _flash()
-        difference = max(largest_difference(flash, layer, like) for layer in set(layers))
-        if difference < _TOLERANCE:
-            return flash, f"flash-attn agrees with sdpa within {difference:.1e}"
-        obstacle = f"flash-attn differs from sdpa by {difference:.1e}"
-    if choice == "flash":
-        raise ModelError(f"attention `flash` cannot run: {obstacle}")
-    return SdpaKernels(), obstacle
+    passed_over: dict[str, list[str]] = {}
+    for kind in (Flash2Kernels, Flash4Kernels):
+        if choice not in ("auto", kind.name):
+            continue
+        kernels, found = _tried(kind, layers, like)
+        if kernels is not None:
+            return kernels, "; ".join([f"{kind.name} {found}", *_reasons(passed_over)])
+        passed_over.setdefault(found, []).append(kind.name)
+    if choice != "auto":
+        raise ModelError(f"--attention {choice} cannot run here: {found}. --attention auto takes what runs")
+    return SdpaKernels(), "; ".join(_reasons(passed_over))
 
 
-def _obstacle(layers: Collection[LayerShape], like: torch.Tensor) -> str | None:
-    if like.device.type != "cuda":
-        return "flash-attn needs CUDA, and the model is on the CPU"
-    if like.dtype not in (torch.float16, torch.bfloat16):
-        return f"flash-attn needs bfloat16 or float16, and the model is in {like.dtype}"
-    if any(layer.key_size != layer.value_size for layer in layers):
-        return "flash-attn needs keys and values of one size, and the model's differ"
-    if importlib.util.find_spec("flash_attn") is None:
-        return 'flash-attn is not installed: pip install "toolglot[cuda]"'
-    return None
+def _reasons(passed_over: dict[str, list[str]]) -> list[str]:
+    return [f"not {' nor '.join(names)}: {reason}" for reason, names in passed_over.items()]
 
 
-def _flash() -> FlashKernels:
-    from flash_attn import flash_attn_varlen_func, flash_attn_with_kvcache
+def _tried(
+    kind: type[Flash2Kernels | Flash4Kernels], layers: Collection[LayerShape], like: torch.Tensor
+) -> tuple[Kernels | None, str]:
+    """The kernels, if they run here and compute what they should, and what was found."""
+    try:
+        kernels = kind.load(layers, like)
+        differences = [largest_difference(kernels, layer, like) for layer in _telling(layers)]
+    except ModelError as error:
+        return None, str(error)
+    except Exception as error:
+        _logger.warning("attention: %s does not run here", kind.name, exc_info=error)
+        return None, f"it does not run: {type(error).__name__}: {error}"
+    if all(difference < _TOLERANCE for difference in differences):  # which NaN is not
+        return kernels, f"agrees with sdpa within {max(differences):.1e}"
+    return None, f"it differs from sdpa by {', '.join(f'{difference:.1e}' for difference in differences)}"
 
-    return FlashKernels(flash_attn_varlen_func, flash_attn_with_kvcache)
+
+def _telling(layers: Collection[LayerShape]) -> set[LayerShape]:
+    """The layers' shapes, those with a window also with a small one: in a large one, a key too many changes little."""
+    small = [replace(layer, scoring=replace(layer.scoring, window=_SMALL)) for layer in layers if layer.scoring.window]
+    return {*layers, *small}
 
 
 def largest_difference(kernels: Kernels, layer: LayerShape, like: torch.Tensor) -> float:
-    """How far the results of ``kernels`` lie from those of :class:`SdpaKernels`, on a small batch of both kinds."""
+    """How far the results of ``kernels`` lie from those of :class:`SdpaKernels` in float32, on a small batch of each
+    kind: ends of sequences longer than a block, and than the layer's window, and a whole short one.
+    """
     generator = torch.Generator(like.device).manual_seed(0)
 
     def random(*shape: int) -> torch.Tensor:
         return torch.randn(*shape, generator=generator, device=like.device, dtype=like.dtype)
 
     block = kernels.block_size
-    pools = random(5, block, layer.key_heads, layer.key_size), random(5, block, layer.key_heads, layer.value_size)
-    tables, lengths = [[3, 1], [4, 0]], [block + 9, block + 30]
-    worst = 0.0
-    for kind, queries in (("decode", [1, 1]), ("chunks", [5, 20])):
+    lengths = [block + 30 + (layer.scoring.window or 0), block + 9, 20]
+    width = -(-lengths[0] // block)
+    tables = [[*range(row + 3 * width - 2, row, -3)] for row in range(3)]
+    pools = [random(3 * width + 1, block, layer.key_heads, size) for size in (layer.key_size, layer.value_size)]
+    reference, exact = SdpaKernels(block), (pools[0].float(), pools[1].float())
+    differences = []
+    for kind, queries in (("decode", [1, 1, 1]), ("chunks", [5, 27, 20])):
         query = random(sum(queries), layer.query_heads, layer.key_size)
         group = Group(queries, lengths, tables, block_size=block, device=like.device)
-        ours, reference = (
-            getattr(each, kind)(query, pools, group, layer.scoring) for each in (kernels, SdpaKernels(block))
-        )
-        worst = max(worst, float((ours - reference).abs().max()))
-    return worst
+        result = getattr(kernels, kind)(query, (pools[0], pools[1]), group, layer.scoring)
+        expected = getattr(reference, kind)(query.float(), exact, group, layer.scoring)
+        differences.append((result - expected).abs().max())
+    return float(torch.stack(differences).max())

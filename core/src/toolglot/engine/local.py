@@ -12,12 +12,16 @@ from typing import Any, Final
 
 import torch
 
-from toolglot.engine import kernels
+from toolglot.engine import graphs, kernels
 from toolglot.engine.blocks import BlockPool
+from toolglot.engine.choosing import Chooser
+from toolglot.engine.drafts import PromptLookup
 from toolglot.engine.grammars import Grammars
+from toolglot.engine.graphs import Graphs
 from toolglot.engine.kv_cache import KVCache, memory_for_cache, token_bytes
 from toolglot.engine.loop import Loop
-from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams
+from toolglot.engine.model import Model
+from toolglot.engine.protocol import Constraint, EngineStats, ModelInfo, SamplingParams
 from toolglot.engine.scheduler import Scheduler
 from toolglot.engine.sequence import Outcome, Sequence, TokenStream
 from toolglot.engine.weights import Dtype, load_model
@@ -48,7 +52,12 @@ class LocalEngine:
         max_model_len: The longest prompt and output together, in tokens; by default what model and memory allow.
         max_num_seqs: How many requests run at once.
         max_queue: How many more may wait.
-        attention: ``flash``, ``sdpa``, or ``auto``: flash-attn where it runs.
+        max_num_batched_tokens: How many tokens a forward pass takes in at most; at least two for each request.
+        kv_cache_memory_bytes: The size of the cache; by default what the requests that run may need, within a share of
+            the memory there is.
+        lookup: Guess tokens that no grammar forces from those before; by default, none are.
+        attention: ``flash2``, ``flash4``, ``sdpa``, or ``auto``: flash-attn where it runs, 2 before 4.
+        enforce_eager: Do not decode from CUDA graphs.
         seed: Makes requests without a seed of their own reproducible, given the same order of requests.
 
     Raises:
@@ -66,41 +75,52 @@ class LocalEngine:
         max_model_len: int | None = None,
         max_num_seqs: int = 16,
         max_queue: int = 256,
+        max_num_batched_tokens: int | None = None,
+        kv_cache_memory_bytes: int | None = None,
         attention: kernels.Choice = "auto",
+        lookup: PromptLookup | None = None,
+        enforce_eager: bool = False,
         seed: int | None = None,
     ) -> None:
         torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) - 1))
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model, dtype_reason = load_model(path, dtype, device, tokenizer=tokenizer)
         self._kernels, reason = kernels.choose(attention, self._model.layers, self._model.like)
-        self._tokenizer = tokenizer
+        self._tokenizer, self._enforce_eager = tokenizer, enforce_eager
         self._max_num_seqs, self._max_queue = max_num_seqs, max_queue
+        self._lookup = lookup
         self._seeds = random.Random(seed)  # noqa: S311  # for sampling
         self._grammars: Grammars | None = None
         self._loop: Loop | None = None
+        self._batch_tokens = _batch_tokens(max_num_batched_tokens, max_num_seqs, device)
         block = self._kernels.block_size
-        budget = memory_for_cache(device) // token_bytes(self._model.layers, self._model.dtype) // block * block
-        limits = {**self._model.limits, "the memory for its key-value cache": budget}
+        block_bytes = block * token_bytes(self._model.layers, self._model.dtype)
+        room = (kv_cache_memory_bytes or memory_for_cache(device)) // block_bytes * block
+        if not room:
+            raise ModelError(f"a block of the key-value cache takes {block_bytes} bytes, and it is to have fewer")
+        limits = {**self._model.limits, "the memory for its key-value cache": room}
         length, length_reason = _length(max_model_len, limits)
-        self._blocks = min(budget, max_num_seqs * (length + block)) // block  # at least one sequence of full length
+        wanted = room if kv_cache_memory_bytes else max_num_seqs * (length + block)
+        self._blocks = min(room, wanted) // block  # at least one sequence of full length
+        self._facts: dict[str, Any] = {
+            "attention": self._kernels.name,
+            "attention_reason": reason,
+            "dtype": next(iter(self._model.weights)),
+            "dtype_reason": dtype_reason,
+            "weights": " and ".join(f"{count / 1e6:.1f} M {kind}" for kind, count in self._model.weights.items()),
+            "device": str(device),
+            "threads": torch.get_num_threads(),
+            "max_model_len": length,
+            "max_model_len_reason": length_reason,
+            "max_num_seqs": max_num_seqs,
+            "cache_tokens": self._blocks * block,
+        }
         self.info = ModelInfo(
             name=name,
             max_model_len=length,
             vocab_size=self._model.vocab_size,
             stop_token_ids=self._model.stop_ids | {tokenizer.eos_token_id} - {None},
-            facts={
-                "attention": self._kernels.name,
-                "attention_reason": reason,
-                "dtype": next(iter(self._model.weights)),
-                "dtype_reason": dtype_reason,
-                "weights": " and ".join(f"{count / 1e6:.1f} M {kind}" for kind, count in self._model.weights.items()),
-                "device": str(device),
-                "threads": torch.get_num_threads(),
-                "max_model_len": length,
-                "max_model_len_reason": length_reason,
-                "max_num_seqs": max_num_seqs,
-                "cache_tokens": self._blocks * block,
-            },
+            facts=self._facts,
         )
 
     async def start(self) -> None:
@@ -109,16 +129,19 @@ class LocalEngine:
             return
         caller = asyncio.get_running_loop()
         model, size = self._model, self._kernels.block_size
+        # One block more than requests are given: what graphs pad their batches with goes there.
+        cache = KVCache(model.layers, blocks=self._blocks + 1, block_size=size, like=model.like)
         self._loop = Loop(
             model,
             self._kernels,
-            KVCache(model.layers, blocks=self._blocks, block_size=size, like=model.like),
+            cache,
             Scheduler(
                 BlockPool(self._blocks, size),
                 max_num_seqs=self._max_num_seqs,
-                budget=_BATCH_TOKENS[model.device.type],
+                budget=self._batch_tokens,
             ),
-            stop_ids=self.info.stop_token_ids,
+            chooser=Chooser(model, self.info.stop_token_ids, self._lookup),
+            runner=await asyncio.to_thread(self._runner, cache),
             deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
         )
         self._loop.start()
@@ -174,9 +197,29 @@ class LocalEngine:
         return self._loop is not None and self._loop.alive
 
     @property
+    def stats(self) -> EngineStats | None:
+        """What it does at the moment; None while it is stopped."""
+        return None if self._loop is None else self._loop.stats
+
+    @property
     def ready(self) -> bool:
         """Whether it is alive, and its last forward passes did not all fail."""
         return self._loop is not None and self._loop.alive and self._loop.failures < _FAILURES
+
+    def _runner(self, cache: KVCache) -> Model | Graphs:
+        """What makes forward passes: CUDA graphs where they can be captured, else the model itself."""
+        capture = graphs.capture_on(self._model.device)
+        if capture is None:
+            return self._model
+        if self._enforce_eager or not self._kernels.capturable:
+            self._facts["cuda_graphs"] = "none, as asked" if self._enforce_eager else f"none with {self._kernels.name}"
+            return self._model
+        runner = Graphs(
+            self._model, self._kernels, cache, capture=capture,
+            max_num_seqs=self._max_num_seqs, max_model_len=self.info.max_model_len, spare_block=self._blocks,
+        )  # fmt: skip
+        self._facts["cuda_graphs"] = runner.found
+        return runner
 
     def _check(self, prompt: Seq[int], sampling: SamplingParams) -> None:
         if not prompt or sampling.max_tokens < 1:
@@ -193,6 +236,16 @@ class LocalEngine:
 def _hand_out(outcomes: list[tuple[Sequence, Outcome]]) -> None:
     for sequence, outcome in outcomes:
         sequence.outbox.put_nowait(outcome)
+
+
+def _batch_tokens(asked: int | None, max_num_seqs: int, device: torch.device) -> int:
+    """How many tokens a forward pass takes in at most. Raises ModelError: too few were asked for."""
+    if asked is not None and asked < 2 * max_num_seqs:
+        raise ModelError(
+            f"max_num_batched_tokens {asked} is not possible: it must be at least {2 * max_num_seqs}, "
+            f"two for each of max_num_seqs"
+        )
+    return asked or _BATCH_TOKENS[device.type]
 
 
 def _length(asked: int | None, limits: dict[str, int | None]) -> tuple[int, str]:

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 import torch
-from msgspec.structs import replace
 
 from toolglot.engine.attention import BatchStep
 from toolglot.engine.batch import Batch
+from toolglot.engine.choosing import Chooser, mask
+from toolglot.engine.graphs import Graphs
 from toolglot.engine.kernels import Kernels
 from toolglot.engine.kv_cache import KVCache
-from toolglot.engine.logits import LogitsProcessor
 from toolglot.engine.model import Model
-from toolglot.engine.protocol import SamplingParams, TokenDelta, TokenLogprobs
-from toolglot.engine.sampler import sample, token_logprobs
+from toolglot.engine.protocol import EngineStats, SamplingParams, TokenDelta
 from toolglot.engine.scheduler import Piece, Scheduler
 from toolglot.engine.sequence import Outcome, Sequence
 from toolglot.errors import EngineError
 
 _logger = logging.getLogger(__name__)
 
+_PROBE_SECONDS: Final = 5.0
+"""How often an engine whose last forward pass failed tries one by itself."""
+
 
 class Loop:
     """Runs sequences until :meth:`stop`. Others use :meth:`start`, :meth:`submit`, :meth:`stop`, :attr:`live`,
-    :attr:`alive` and :attr:`failures` only.
+    :attr:`alive`, :attr:`stats` and :attr:`failures` only.
 
+    ``runner`` makes the forward passes of ``model``: it itself, or graphs of them.
     ``deliver`` is called once a step, in this thread, with what happened to each sequence; it raises RuntimeError when
     nobody listens any more, which ends the loop.
     """
@@ -41,12 +46,12 @@ class Loop:
         cache: KVCache,
         scheduler: Scheduler,
         *,
-        stop_ids: frozenset[int],
+        runner: Model | Graphs,
+        chooser: Chooser,
         deliver: Callable[[list[tuple[Sequence, Outcome]]], object],
     ) -> None:
         self._model, self._kernels, self._cache = model, kernels, cache
-        self._scheduler = scheduler
-        self._stop_ids = stop_ids
+        self._scheduler, self._runner, self._chooser = scheduler, runner, chooser
         self._deliver = deliver
         self.live: set[Sequence] = set()
         """All sequences that wait or run."""
@@ -74,6 +79,11 @@ class Loop:
         self._thread.join()
 
     @property
+    def stats(self) -> EngineStats:
+        """What it does at the moment."""
+        return self._scheduler.stats
+
+    @property
     def alive(self) -> bool:
         """Whether the thread runs."""
         return self._thread.is_alive()
@@ -89,14 +99,19 @@ class Loop:
             self._flush()
 
     def _turn(self) -> None:
-        self._wake.clear()
         self._receive()
         self._abort([sequence for sequence in self._scheduler.sequences if sequence.cancelled])
-        if pieces := self._scheduler.schedule():
+        if pieces := self._drafted(self._scheduler.schedule()):
             self._step(pieces)
         self._flush()
         if not self._scheduler.sequences:
-            self._wake.wait()
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait for requests. Where a pass has failed, nobody may send one until another succeeds: try one alone."""
+        if not self._wake.wait(_PROBE_SECONDS if self.failures else None):
+            self._scheduler.add(Sequence([0], SamplingParams(max_tokens=1), None, 0, asyncio.Queue()))
+        self._wake.clear()  # only here: what comes while it works is seen when it would wait
 
     def _receive(self) -> None:
         while self._inbox:
@@ -106,85 +121,57 @@ class Loop:
         for sequence in sequences:
             self._end(sequence, TokenDelta(finish="abort"))
 
+    def _drafted(self, pieces: list[Piece]) -> list[Piece]:
+        """The pieces with what may come after them."""
+        for piece in pieces:
+            if piece.completes:
+                self._guarded(piece.sequence, partial(self._chooser.prepare, piece.sequence))
+        return self._scheduler.extend(self._left(pieces))
+
     def _step(self, pieces: list[Piece]) -> None:
         try:
             batch = Batch(pieces, block_size=self._kernels.block_size, device=self._model.device)
-            logits = self._model.forward(BatchStep(batch, self._cache, self._kernels))
+            logits = self._runner.forward(BatchStep(batch, self._cache, self._kernels))
+            mask(batch.complete, logits, self._guarded)
         except Exception as error:  # noqa: BLE001  whatever torch raises costs this batch at most, and the loop goes on
-            self._recover(pieces, error)
+            self._recover(self._left(pieces), error)
             return
         self.failures = 0
-        self._scheduler.advance(pieces)
-        for piece, row in zip(batch.pieces, logits, strict=True):
-            if piece.sequence.pending == 0:
-                self._guarded(piece.sequence, partial(self._next, logits=row))
+        running = {*self._scheduler.running}  # but for those that their masks have ended
+        self._scheduler.advance(piece for piece in pieces if piece.sequence in running)
+        for piece, row in batch.complete:
+            if piece.sequence in running:
+                rows = logits[row : row + 1 + piece.drafts]
+                self._guarded(piece.sequence, partial(self._next, piece, rows))
+
+    def _left(self, pieces: list[Piece]) -> list[Piece]:
+        """The pieces of sequences that did not end meanwhile."""
+        running = {*self._scheduler.running}
+        return [piece for piece in pieces if piece.sequence in running]
 
     def _recover(self, pieces: list[Piece], error: Exception) -> None:
         if is_out_of_memory(error) and self._scheduler.shrink():
             _logger.warning("out of memory: a forward pass now takes %d tokens at most", self._scheduler.budget)
             return  # all of these sequences are as they were, and are scheduled again
-        _logger.error("a forward pass failed", exc_info=error)
         self.failures += 1
+        tried = any(piece.sequence in self.live for piece in pieces)  # not by itself: then it is the same again
+        _logger.error("a forward pass failed: %r", error, exc_info=error if tried else None)
         for piece in pieces:
             self._fail(piece.sequence, error)
 
-    def _next(self, sequence: Sequence, logits: torch.Tensor) -> None:
-        """Choose the sequence's next token; before the first, make what chooses it."""
-        if sequence.generator is None:
-            self._prepare(sequence)
-        self._take(sequence, *self._choose(sequence, logits))
-
-    def _prepare(self, sequence: Sequence) -> None:
-        sequence.generator = torch.Generator(self._model.device).manual_seed(sequence.seed)
-        if sequence.constraint is not None:
-            sequence.matcher = sequence.constraint.matcher()
-        if LogitsProcessor.wanted(sampling := sequence.sampling):
-            sequence.processor = LogitsProcessor(
-                sampling, sequence.tokens, self._stops(sampling), self._model.vocab_size, self._model.device
-            )
-
-    def _choose(self, sequence: Sequence, logits: torch.Tensor) -> tuple[int, tuple[TokenLogprobs, ...]]:
-        if sequence.matcher is not None:
-            sequence.matcher.mask(logits)
-        changed = logits if sequence.processor is None else sequence.processor(logits)
-        token = sample(changed, sequence.sampling, sequence.generator)
-        if sequence.matcher is not None and not sequence.matcher.accept(token):
-            raise EngineError(f"the grammar rejected token {token}, which its own mask allowed")
-        if sequence.processor is not None:
-            sequence.processor.accept(token)
-        count = sequence.sampling.logprobs
-        return token, () if count is None else (token_logprobs(logits, token, count),)
-
-    def _take(self, sequence: Sequence, token: int, logprobs: tuple[TokenLogprobs, ...]) -> None:
-        """Append a token to its sequence, and say what that means."""
-        sequence.tokens.append(token)
-        sequence.generated += 1
-        cached = (sequence.cached or 0) if sequence.generated == 1 else 0
-        delta = TokenDelta((token,), logprobs=logprobs, cached_tokens=cached)
-        if self._is_over(sequence, token):
-            stopped = token in self._stops(sequence.sampling)
-            told = replace(delta, token_ids=(), logprobs=(), stop_token=token) if stopped else delta
-            self._end(sequence, replace(told, finish="stop"))
-        elif sequence.generated == sequence.sampling.max_tokens:
-            self._end(sequence, replace(delta, finish="length"))
+    def _next(self, piece: Piece, logits: torch.Tensor) -> None:
+        delta = self._chooser.choose(piece, logits)
+        if delta.speculation is not None:
+            self._scheduler.accept(piece.sequence, delta.speculation.accepted)
+        if delta.finish is None:
+            self._outcomes.append((piece.sequence, delta))
         else:
-            self._outcomes.append((sequence, delta))
+            self._end(piece.sequence, delta)
 
-    def _is_over(self, sequence: Sequence, token: int) -> bool:
-        sampling = sequence.sampling
-        if token in sampling.stop_token_ids:
-            return True
-        if sequence.matcher is not None:  # within a grammar a stop token can also be a marker
-            return bool(sequence.matcher.finished)
-        return token in self._stop_ids and not sampling.ignore_eos
-
-    def _stops(self, sampling: SamplingParams) -> frozenset[int]:
-        return self._stop_ids | sampling.stop_token_ids
-
-    def _guarded(self, sequence: Sequence, work: Callable[[Sequence], None]) -> None:
+    def _guarded(self, sequence: Sequence, work: Callable[[], object]) -> None:
         """Do ``work`` for a sequence; what goes wrong in it costs this sequence only."""
         try:
-            work(sequence)
+            work()
         except EngineError as error:
             self._end(sequence, error)
         except Exception as error:  # sampler, matcher and torch raise whatever they like

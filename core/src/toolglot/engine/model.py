@@ -74,15 +74,16 @@ class Model:
         Raises:
             ModelError: they cannot be on this machine or in this model; it is of no use then.
         """
+        together = int8.sharing(self._network, lambda: self._probe(_Probe()))
         with progress("Quantising", delay=_SLOW_LOAD, lines=False) as report:
-            quantised = int8.quantise(self._network, report)
+            quantised = int8.quantise(self._network, report, together)
         self._network.float()
         self.weights = {"int8": quantised, "float32": self._count()}
         self._probe(_Probe())
 
     @torch.inference_mode()
     def forward(self, step: attention.BatchStep) -> torch.Tensor:
-        """The logits after each piece of the batch [pieces, vocab_size], float32."""
+        """The logits after the tokens ``batch.last`` [tokens, vocab_size], float32."""
         batch = step.batch
         return self._run(step, batch.token_ids, batch.positions, batch.last).float()
 
@@ -109,9 +110,12 @@ class Model:
         rows: torch.Tensor | int = 1,
     ) -> torch.Tensor:
         places = torch.arange(len(token_ids), device=self.device) if positions is None else positions
-        output = self._network(
-            input_ids=token_ids[None], position_ids=places[None], use_cache=False, logits_to_keep=rows, step=step
-        )
+        # Else torch asks each argument, int8 weights too, whether it overrides functions, which takes a tenth of a
+        # pass of one token.
+        with torch._C.DisableTorchFunctionSubclass():  # noqa: SLF001  # torch's guide to extending it names this one
+            output = self._network(
+                input_ids=token_ids[None], position_ids=places[None], use_cache=False, logits_to_keep=rows, step=step
+            )
         logits: torch.Tensor = output.logits[0]
         return logits
 

@@ -5,7 +5,7 @@ ids.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -49,6 +49,19 @@ class TokenLogprobs(Struct, frozen=True):
     """The most probable tokens (id, log probability), the first being the most probable; none that was forbidden."""
 
 
+DraftKind: TypeAlias = Literal["grammar", "prompt"]
+"""What tokens were guessed from: a grammar that forces them, or what followed the same tokens before."""
+
+
+class Speculation(Struct, frozen=True):
+    """What came of the tokens that were guessed for one step."""
+
+    kind: DraftKind
+    drafted: int
+    accepted: int
+    """How many of them came indeed: so many forward passes were not needed for this request."""
+
+
 class TokenDelta(Struct, frozen=True):
     """Tokens of one step. The stop token itself is not among them. ``finish`` is set on the last delta, whose tokens
     may be empty.
@@ -64,6 +77,8 @@ class TokenDelta(Struct, frozen=True):
     """How many tokens of the prompt were in the prefix cache, and not computed: told with the first delta, or with the
     last, where the engine counts at the end.
     """
+    speculation: Speculation | None = None
+    """Where tokens were guessed."""
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True):
@@ -78,6 +93,24 @@ class ModelInfo(Struct, frozen=True, kw_only=True):
     """Every id that ends a turn: the generation config's, the model config's and the tokenizer's."""
     facts: Mapping[str, Any] = {}
     """What start-up logs: attention, dtype, threads."""
+
+
+class EngineStats(Struct, frozen=True):
+    """What an engine does at the moment, and what it had to do."""
+
+    engine_running: int
+    """Requests that hold blocks of the cache."""
+    engine_waiting: int
+    engine_pass_tokens: int
+    """How many tokens a forward pass takes in at most."""
+    cache_blocks: int
+    cache_blocks_held: int
+    cache_blocks_known: int
+    """Blocks whose content another request may share, held or not."""
+    cache_blocks_forgotten: int
+    """How often a block of known content was given away for other content."""
+    preemptions: int
+    """How often a request had to give its blocks back before its end."""
 
 
 class Constraint(Protocol):
@@ -124,6 +157,10 @@ class Engine(Protocol):
     @property
     def alive(self) -> bool:
         """Whether it is started and can do its work; once False, it stays so until it is started again."""
+
+    @property
+    def stats(self) -> EngineStats | None:
+        """For the metrics; None where it has none."""
 
     @property
     def ready(self) -> bool:

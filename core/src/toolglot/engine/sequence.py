@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolglot.engine.drafts import NO_DRAFTS, Drafts, History
 from toolglot.engine.protocol import SamplingParams, TokenDelta
 from toolglot.errors import EngineError
 
@@ -43,11 +44,19 @@ class Sequence:
     matcher: Any = None
     generator: torch.Generator | None = None
     processor: LogitsProcessor | None = None
+    history: History | None = None
+    drafts: Drafts = NO_DRAFTS
+    """What may come next: the next pass takes in as much of it as there is room for."""
 
     @property
     def pending(self) -> int:
         """How many tokens the next forward passes must still take in before one can be sampled; at least 1."""
         return len(self.tokens) - self.computed
+
+    @property
+    def room(self) -> int:
+        """How many more tokens it may generate."""
+        return self.sampling.max_tokens - self.generated
 
 
 class TokenStream(AsyncGenerator[TokenDelta, None]):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Seq
+from functools import lru_cache
 from typing import Any
 
 import xgrammar
@@ -41,6 +43,13 @@ class CompiledTag(Struct, frozen=True):
     """The tokens that end the output where it may end."""
     source: GuardedTag
     """What it was compiled from."""
+    spell: Callable[[str], Seq[int]]
+    """The tokens that the tokenizer writes a text with; none where these, after others, are not that text."""
+
+    @property
+    def named(self) -> bool:
+        """Whether it names tokens."""
+        return bool(self.source.named)
 
     @property
     def size(self) -> int:
@@ -50,7 +59,7 @@ class CompiledTag(Struct, frozen=True):
 
     def matcher(self) -> Matcher:
         """A matcher at the start of an output."""
-        return Matcher(self.grammar, self.banned, self.stops)
+        return Matcher(self.grammar, self.banned, self.stops, self.named, self.spell)
 
 
 class Compiler:
@@ -74,9 +83,11 @@ class Compiler:
             raise ValueError(f"a grammar needs a stop token: `stop_token_ids` has none below {vocab_size}")
         self._markers = {token: name for name, token in added_tokens(tokenizer).items() if token < vocab_size}
         end = vocab_size  # XGrammar's one stop token: a real one could not be a marker too
+        spellings = self._spellings(tokenizer)
         self.info = xgrammar.TokenizerInfo(
-            self._spellings(tokenizer), xgrammar.VocabType.RAW, vocab_size=vocab_size + 1, stop_token_ids=[end]
+            spellings, xgrammar.VocabType.RAW, vocab_size=vocab_size + 1, stop_token_ids=[end]
         )
+        self._spell = _speller(tokenizer, spellings)
         self._eager, self._lazy = (grammar_compiler(self.info, lazy=lazy, cache=cache_bytes) for lazy in (False, True))
 
     def compile(self, tag: StructuralTag) -> CompiledTag:
@@ -124,8 +135,8 @@ class Compiler:
         except RuntimeError as error:  # all that XGrammar raises for a bad tag or schema
             raise refusal(reason(error)) from error
         banned = (self._markers.keys() | self._stops) - tag.named
-        banned_set, stops = (TokenSet.of(ids, self._vocab_size) for ids in (banned, self._stops))
-        return CompiledTag(grammar, banned_set, stops, tag)
+        unused, stops = TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size)
+        return CompiledTag(grammar, unused, stops, tag, self._spell)
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
         """Each token's bytes. Those of markers and stop tokens begin with a byte that is in no text."""
@@ -141,6 +152,20 @@ def grammar_compiler(info: Any, *, lazy: bool, cache: int) -> Any:
     return xgrammar.GrammarCompiler(
         info, max_threads=1, cache_enabled=cache > 0, cache_limit_bytes=cache, enable_dynamic_compilation=lazy
     )
+
+
+def _speller(tokenizer: Any, spellings: Seq[bytes]) -> Callable[[str], Seq[int]]:
+    """What :attr:`CompiledTag.spell` is; it keeps what it found, since tools come again and again."""
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+
+    @lru_cache(maxsize=4096)
+    def spell(text: str) -> Seq[int]:
+        encoded = backend.encode(text, add_special_tokens=False)
+        tokens = tuple(getattr(encoded, "ids", encoded))
+        known = all(token < len(spellings) for token in tokens)
+        return tokens if known and b"".join(spellings[token] for token in tokens) == text.encode() else ()
+
+    return spell
 
 
 def refusal(reason: str) -> GrammarError:

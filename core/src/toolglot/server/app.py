@@ -24,6 +24,7 @@ from toolglot.server.auth import ApiKeyAuth
 from toolglot.server.chat import ChatCompletions
 from toolglot.server.config import ServerConfig
 from toolglot.server.endpoint import post
+from toolglot.server.engine_metrics import EngineMetrics
 from toolglot.server.error_form import error_answer
 from toolglot.server.errors import api_error
 from toolglot.server.failures import Failures
@@ -55,6 +56,7 @@ def create_app(
     """
     names = config.served_model_names or (engine.info.name,)
     traffic, life = Traffic(names[0]), Life()
+    traffic.add(EngineMetrics(names[0], engine))
     observed = ObservedEngine(engine, traffic)
     generator = Generator(config, engine=observed, tokenizer=tokenizer, prompts=prompts, parser=parser)
 

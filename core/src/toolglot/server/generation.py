@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -334,7 +335,7 @@ class Generation:
         detokenizer = self._generator.detokenizer(self.request)
         async with aclosing(self._submit()) as deltas:
             async for delta in deltas:
-                self._count(delta)
+                self.cached_tokens += delta.cached_tokens
                 for tokens in self._portions(delta):
                     yield detokenizer.feed(tokens)
                 if delta.finish is not None:
@@ -346,25 +347,31 @@ class Generation:
             raise EngineError("the server gave this reply up")
         yield detokenizer.finish()
 
-    def _count(self, delta: TokenDelta) -> None:
-        self.cached_tokens += delta.cached_tokens
-        self.completion_tokens += len(delta.token_ids)
-        self.token_ids += delta.token_ids
-        if delta.stop_token is not None:
-            self.token_ids.append(delta.stop_token)
-
     def _portions(self, delta: TokenDelta) -> Iterator[tuple[int, ...]]:
-        """The tokens that are read together: one at a time where it matters which text each brought."""
-        if not self._tells_probabilities:
-            yield (*delta.token_ids, *self._closing(delta))
-            return
-        if len(delta.logprobs) != len(delta.token_ids):
+        """The tokens that are read together, each counted before it is; one at a time where it matters which text each
+        brought: after a stop string, none is read or counted.
+        """
+        if self._tells_probabilities and len(delta.logprobs) != len(delta.token_ids):
             raise EngineError("the engine tells no probabilities")
-        for token, logprobs in zip(delta.token_ids, delta.logprobs, strict=True):
-            self._content.expect(ContentToken(token, logprobs))
+        closing = self._closing(delta)
+        if not (self._tells_probabilities or self._stops.strings):
+            self._count(delta.token_ids, delta.stop_token)
+            yield (*delta.token_ids, *closing)
+            return
+        for token, logprobs in zip_longest(delta.token_ids, delta.logprobs):
+            if logprobs is not None:
+                self._content.expect(ContentToken(token, logprobs))
+            self._count((token,))
             yield (token,)
-        if (closing := self._closing(delta)) or not delta.token_ids:
+        self._count((), delta.stop_token)
+        if closing or not delta.token_ids:
             yield closing
+
+    def _count(self, token_ids: Sequence[int], stop_token: int | None = None) -> None:
+        self.completion_tokens += len(token_ids)
+        self.token_ids += token_ids
+        if stop_token is not None:
+            self.token_ids.append(stop_token)
 
     @property
     def _tells_probabilities(self) -> bool:

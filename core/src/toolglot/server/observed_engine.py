@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from toolglot.engine.protocol import Constraint, Engine, ModelInfo, SamplingParams, TokenDelta
+from toolglot.engine.protocol import Constraint, Engine, EngineStats, ModelInfo, SamplingParams, TokenDelta
 from toolglot.server import record
 from toolglot.server.traffic import Traffic
 from toolglot.structural_tag import StructuralTag
@@ -30,6 +30,10 @@ class ObservedEngine:
     @property
     def alive(self) -> bool:
         return self._engine.alive
+
+    @property
+    def stats(self) -> EngineStats | None:
+        return self._engine.stats
 
     @property
     def ready(self) -> bool:
@@ -59,6 +63,8 @@ class ObservedEngine:
             async with aclosing(tokens):
                 async for delta in tokens:
                     pace.step(len(delta.token_ids), delta.cached_tokens)
+                    if delta.speculation is not None:
+                        self._traffic.speculation(delta.speculation)
                     yield delta
         finally:
             pace.end()

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.registry import Collector
+
+from toolglot.engine.protocol import Speculation
 
 _REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250)
 _FIRST_TOKEN = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50)
@@ -28,6 +31,8 @@ class Traffic:
         self.prompt_tokens = self._one(Counter, "prompt_tokens", "Tokens of prompts")
         self.cached_tokens = self._one(Counter, "prefix_cache_tokens", "Tokens of prompts that were computed before")
         self.completion_tokens = self._one(Counter, "completion_tokens", "Tokens of replies, without stop tokens")
+        self._drafted = self._make(Counter, "drafted_tokens", "Tokens of replies that were guessed", ("kind",))
+        self._accepted = self._make(Counter, "accepted_tokens", "Those that came indeed", ("kind",))
         self.waiting = self._one(Gauge, "replies_waiting", "Replies without their first token: queued, or reading")
         self.running = self._one(Gauge, "replies_running", "Replies that are being written")
         self.first_token = self._one(
@@ -44,6 +49,15 @@ class Traffic:
         """Count a request that was answered."""
         self._requests.labels(self._model, method, route, str(status)).inc()
         self._request_seconds.labels(self._model, route).observe(seconds)
+
+    def speculation(self, told: Speculation) -> None:
+        """Count the tokens that were guessed for one step."""
+        self._drafted.labels(self._model, told.kind).inc(told.drafted)
+        self._accepted.labels(self._model, told.kind).inc(told.accepted)
+
+    def add(self, collector: Collector) -> None:
+        """Show what a collector finds, too."""
+        self._registry.register(collector)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus's text format."""
