@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 API_KEY = "TOOLGLOT_ENGINE_API_KEY"
 _FLAGS = ("engine_url", "engine_model", "engine_api_key_file")
 _LOCAL = {
-    **{"dtype": "auto", "threads": None, "attention": "auto", "seed": None, "max_num_batched_tokens": None},
-    **{"kv_cache_memory_bytes": None, "speculative_config": None, "enforce_eager": False},
+    "dtype": "auto",
+    "threads": None,
+    "attention": "auto",
+    "seed": None,
+    "max_num_batched_tokens": None,
+    "kv_cache_memory_bytes": None,
+    "speculative_config": None,
+    "enforce_eager": False,
 }
 """Flags of the embedded engine, with their defaults."""
 _CONFIGS = ("generation_config.json", "config.json")
