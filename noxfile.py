@@ -144,15 +144,8 @@ def clients(session: nox.Session) -> None:
 
 
 @nox.session
-def soak(session: nox.Session) -> None:
-    """Sixteen clients at the demo model for half an hour: nothing is stuck, held or lost. ``-- --minutes 5``."""
-    install_workspace(session, "engine,grammar,server", "clients", "demo")
-    session.run("python", "-m", "clients.soak", *session.posargs, env={"OMP_NUM_THREADS": "1"})
-
-
-@nox.session
 def engines(session: nox.Session) -> None:
-    """The gateway before llama.cpp and vLLM (for the CPU), with the demo model. ``-- -k llamacpp``: without vLLM."""
+    """The gateway in front of llama.cpp and vLLM, on the CPU, with the demo model. ``-- -k llamacpp``: without vLLM."""
     install_workspace(session, "engine,grammar,server", "tests")
     install(session, "xllamacpp")
     arguments = session.posargs if "llamacpp" in session.posargs else [f"--vllm-python={vllm_python(session)}"]
@@ -169,6 +162,13 @@ def vllm_python(session: nox.Session) -> Path:
         session.run(str(python), "-m", "pip", "install", "-q", "--no-deps", "-r", str(requirements), external=True)
         stamp.write_text(requirements.read_text())
     return python
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Sixteen clients at the demo model for half an hour: nothing is stuck, held or lost. ``-- --minutes 5``."""
+    install_workspace(session, "engine,grammar,server", "clients", "demo")
+    session.run("python", "-m", "clients.soak", *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 def json_schema_suite(session: nox.Session) -> Path:

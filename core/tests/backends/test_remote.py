@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from random import Random
 
 import pytest
@@ -377,9 +378,11 @@ class TestCancel:
         engine = await engine_for(one)
         waiting = asyncio.ensure_future(written(engine))
         await eventually(lambda: one.running == 1)
+        stopped = time.monotonic()
         await engine.stop()
         with pytest.raises(EngineError, match="the server stops"):
             await waiting
+        assert time.monotonic() - stopped < 1
         with pytest.raises(EngineError, match="not running"):
             engine.submit((1,), SamplingParams(max_tokens=1))
         await engine.start()
@@ -456,7 +459,7 @@ class TestReplicas:
         for _ in range(3):
             with pytest.raises(EngineUnavailableError):
                 await written(engine)
-        one.fault, one.delay = "", 0.2
+        one.fault, one.delay = "", 0.05
         trial = asyncio.ensure_future(written(engine))
         await eventually(lambda: one.running == 1)
         with pytest.raises(EngineUnavailableError, match="all replicas failed of late"):

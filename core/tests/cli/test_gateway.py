@@ -25,7 +25,13 @@ def test_an_engine_needs_an_address_and_a_model(refused: Refused, engine: str) -
 def test_what_is_about_an_engine_elsewhere_goes_with_one(refused: Refused) -> None:
     assert "--engine-url goes with --engine vllm, sglang, llamacpp, openai" in refused("serve", *AT)
     assert "--engine-model goes with --engine vllm" in refused("serve", "--engine-model", "m")
-    for flag in (("--seed", "1"), ("--threads", "1"), ("--dtype", "float32"), ("--attention", "sdpa")):
+    for flag in (
+        ("--seed", "1"),
+        ("--threads", "1"),
+        ("--dtype", "float32"),
+        ("--attention", "sdpa"),
+        ("--enforce-eager",),
+    ):
         assert f"{flag[0]} goes with --engine local" in refused("serve", "m", "--engine", "vllm", *AT, *flag)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import msgspec
@@ -16,6 +16,8 @@ from toolglot.backends.dialect import Problem
 from toolglot.backends.events import DONE, EventReader
 from toolglot.backends.faults import BusyError, RefusedError, ReplicaError
 from toolglot.errors import EngineError
+
+T = TypeVar("T")
 
 _BUSY = (429, 503)
 _WRONG = (400, 413, 422)
@@ -46,6 +48,14 @@ class Link:
         self._session = session
         self._url = url
         self._timeouts = timeouts
+        self._waits: set[asyncio.Timeout] = set()
+        self._closed = False
+
+    def close(self) -> None:
+        """End all that waits, as if its time were up: closing a session of aiohttp does not tell those who wait."""
+        self._closed = True
+        for wait in self._waits:
+            wait.reschedule(0)
 
     async def events(self, path: str, body: bytes) -> AsyncGenerator[bytes, None]:
         """The data of the events with which a POST is answered. Closing it hangs up.
@@ -60,8 +70,7 @@ class Link:
         async with self._answer(path, body, limit) as response:
             while True:
                 try:
-                    async with asyncio.timeout_at(deadline):  # comments that keep a connection alive do not extend it
-                        received = await response.content.readany()
+                    received = await self._by(deadline, response.content.readany())  # comments do not extend it
                 except TimeoutError:
                     raise ReplicaError(f"the engine sent nothing for {limit:g} s") from None
                 except (aiohttp.ClientError, OSError) as error:
@@ -100,8 +109,9 @@ class Link:
     async def _answer(self, path: str, body: bytes, limit: float) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to a POST whose status is good; it is hung up on at the end unless all of it was read."""
         try:
-            async with asyncio.timeout(limit):
-                response = await self._session.post(self._url + path, data=body, allow_redirects=False)
+            deadline = asyncio.get_running_loop().time() + limit
+            asked = self._session.post(self._url + path, data=body, allow_redirects=False)
+            response = await self._by(deadline, asked)
         except TimeoutError:
             raise ReplicaError(f"the engine did not answer in {limit:g} s") from None
         except aiohttp.ServerDisconnectedError as error:
@@ -114,6 +124,16 @@ class Link:
             yield response
         finally:
             response.close()
+
+    async def _by(self, deadline: float, work: Awaitable[T]) -> T:
+        """The result of some work. Raises TimeoutError: it is not there at this time of the event loop."""
+        wait = asyncio.timeout_at(0 if self._closed else deadline)
+        self._waits.add(wait)
+        try:
+            async with wait:
+                return await work
+        finally:
+            self._waits.discard(wait)
 
     async def _refuse(self, response: aiohttp.ClientResponse) -> None:
         """Raise the error for a status that is not good."""

@@ -102,6 +102,8 @@ class RemoteEngine:
     async def stop(self) -> None:
         """Hang up on all requests, and end what compiles grammars."""
         session, self._session = self._session, None
+        for link in self._links.values():
+            link.close()
         grammars, self._grammars = self._grammars, None
         if self._checks is not None:
             self._checks.cancel()

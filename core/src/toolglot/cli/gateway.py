@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
 API_KEY = "TOOLGLOT_ENGINE_API_KEY"
 _FLAGS = ("engine_url", "engine_model", "engine_api_key_file")
-_LOCAL = {"dtype": "auto", "threads": None, "attention": "auto", "seed": None}
+_LOCAL = {
+    "dtype": "auto",
+    "threads": None,
+    "attention": "auto",
+    "seed": None,
+    "max_num_batched_tokens": None,
+    "kv_cache_memory_bytes": None,
+    "speculative_config": None,
+    "enforce_eager": False,
+}
 """Flags of the embedded engine, with their defaults."""
 _CONFIGS = ("generation_config.json", "config.json")
 
@@ -41,7 +50,8 @@ def is_asked(arguments: Namespace) -> bool:
         raise UsageError(f"--engine {arguments.engine} needs MODEL (or --tokenizer DIR): the model that it serves")
     for name, default in _LOCAL.items():
         if getattr(arguments, name) != default:
-            raise UsageError(f"--{name} goes with --engine local: {arguments.engine} has its own")
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} goes with --engine local: {arguments.engine} has settings of its own")
     for url in arguments.engine_url:
         _check_url(url)
     api_key(arguments, os.environ)

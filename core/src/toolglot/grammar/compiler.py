@@ -41,20 +41,25 @@ class CompiledTag(Struct, frozen=True):
     """The tokens that this tag never uses."""
     stops: TokenSet
     """The tokens that end the output where it may end."""
-    spell: Callable[[str], Seq[int]]
-    """The tokens that the tokenizer writes a text with; none where these, after others, are not that text."""
     source: GuardedTag
     """What it was compiled from."""
+    spell: Callable[[str], Seq[int]]
+    """The tokens that the tokenizer writes a text with; none where these, after others, are not that text."""
+
+    @property
+    def named(self) -> bool:
+        """Whether it names tokens."""
+        return bool(self.source.named)
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes; more with every mask that is made late."""
+        """About how many bytes it takes, its source included; more with every mask that is made late."""
         size: int = self.grammar.memory_size_bytes
-        return size
+        return size + len(self.source.text)
 
     def matcher(self) -> Matcher:
         """A matcher at the start of an output."""
-        return Matcher(self.grammar, self.banned, self.stops, bool(self.source.named), self.spell)
+        return Matcher(self.grammar, self.banned, self.stops, self.named, self.spell)
 
 
 class Compiler:
@@ -131,7 +136,7 @@ class Compiler:
             raise refusal(reason(error)) from error
         banned = (self._markers.keys() | self._stops) - tag.named
         unused, stops = TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size)
-        return CompiledTag(grammar, unused, stops, self._spell, tag)
+        return CompiledTag(grammar, unused, stops, tag, self._spell)
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
         """Each token's bytes. Those of markers and stop tokens begin with a byte that is in no text."""
