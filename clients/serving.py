@@ -62,7 +62,7 @@ class Served:
         return int(sum(float(value) for status, value in found if int(status) >= least))
 
     def _metrics(self) -> str:
-        headers = {"Authorization": f"Bearer {self.key}"}
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         return httpx.get(f"{self.url}/metrics", timeout=PATIENCE, headers=headers).text
 
     def wait_idle(self) -> float:

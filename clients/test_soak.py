@@ -44,8 +44,9 @@ def test_a_short_soak_finds_nothing(model: Path, tmp_path: Path) -> None:
     cache = ("--kv-cache-memory-bytes", f"{TOKENS * TOKEN_BYTES}")
     found = measure((*flags, *cache), clients=16, seconds=6, seed=1, log=tmp_path / "log")
 
-    assert set(failures(found)) <= {"memory"}, report_of(found)  # of which seconds are too few to say whether it stays
-    assert found.asked.total() > 50
+    chance = {"memory", "pressure"}  # seconds are too few to say whether memory stays, and perhaps to preempt anything
+    assert set(failures(found)) <= chance, report_of(found)
+    assert found.asked.total() > 16
 
 
 CALL = {"index": 0, "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
@@ -99,18 +100,22 @@ async def test_an_invalid_call_and_one_that_is_missing_are_seen() -> None:
     assert (await seen(chunks({"content": "no"}, finish="stop"))).invalid == ["no call at all"]
 
 
-async def test_a_request_that_never_ends_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_never_ends_is_stuck() -> None:
     async def never(_: httpx.Request) -> httpx.Response:
         await asyncio.sleep(60)
         raise AssertionError
 
-    monkeypatch.setattr(soak, "_BOUND", 0.01)
+    async def work() -> None:
+        for seconds in range(2 * soak.BOUND):
+            soak.hurry(found, seconds)
+            await asyncio.sleep(0)
+
     found = Found()
     async with httpx.AsyncClient(transport=httpx.MockTransport(never), base_url="http://soak") as http:
-        await ask_once(http, Ask("plain", {}), found)
+        await asyncio.gather(ask_once(http, Ask("plain", {}), found), work())
         await ask_once(http, Ask("leaves early", {}, seconds=0.001), found)
     assert [text[:6] for text in found.stuck] == ["plain:"]
-    assert found.ended == Counter(left=1)
+    assert (found.ended, found.bounds, found.slowest) == (Counter(left=1), {}, soak.BOUND)
 
 
 def well(**fields: Any) -> Found:

@@ -59,6 +59,23 @@ class Disagreeing(Steps):
         return False
 
 
+class Slow(Steps):
+    """Its masks are made when they are wanted, which takes until ``go``, the first time."""
+
+    lazy = True
+    go = threading.Event()
+
+    def fill(self, words: torch.Tensor, drafts: Sequence[int] = ()) -> None:
+        self.go.wait(20)
+        super().fill(words, drafts)
+
+
+class SlowAndBroken(Slow):
+    def fill(self, words: torch.Tensor, drafts: Sequence[int] = ()) -> None:
+        super().fill(words, drafts)
+        raise ValueError("broken")
+
+
 class NoMatcher:
     def matcher(self) -> Any:
         raise RuntimeError("no matcher today")
@@ -298,6 +315,28 @@ async def test_a_request_that_fails_costs_no_other(checkpoint, serve, collect, c
         raise bad
     with pytest.raises(EngineError, match=message):  # alone too: its error wakes nobody else
         await collect(engine, [4], 20, constraint)
+
+
+async def test_a_grammar_whose_masks_take_long_holds_nobody_else(checkpoint, serve, collect, until, monkeypatch):
+    monkeypatch.setattr(Slow, "go", threading.Event())
+    engine = await serve(checkpoint, max_num_seqs=4)
+    expected = await collect(engine, [1, 2, 3], 20)
+    slow = asyncio.create_task(collect(engine, [4], 9, Slow({5, 6}, {7}, {8}, {9, 10})))
+    broken = asyncio.create_task(collect(engine, [4], 9, SlowAndBroken({5})))
+    left = asyncio.create_task(collect(engine, [4] * 5, 9, Slow({5})))
+    await until(lambda: engine.stats.engine_running == 3)
+
+    for _ in range(2):
+        assert await asyncio.wait_for(collect(engine, [1, 2, 3], 20), 10) == expected
+    assert not slow.done()
+    left.cancel()
+    Slow.go.set()
+    tokens, finish = await slow
+    assert (tokens[1:3], finish) == ([7, 8], "stop")
+    with pytest.raises(EngineError, match=r"generation failed \(ValueError\)"):
+        await broken
+    await until(lambda: engine.running == 0)
+    assert held(engine) == 0
 
 
 async def test_a_forward_error_fails_its_batch_and_the_loop_survives(checkpoint, serve, collect, monkeypatch):

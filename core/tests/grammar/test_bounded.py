@@ -200,6 +200,7 @@ async def test_masks_that_take_long_are_made_in_the_background(shared):
             later = await shared.compile(large())
 
     assert later.grammar.memory_size_bytes > 2 * first.grammar.memory_size_bytes
+    assert (first.lazy, later.lazy) == (True, False)
     assert allowed(later) == allowed(first)
 
 

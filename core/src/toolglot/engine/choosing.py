@@ -34,6 +34,14 @@ class Chooser:
         if sequence.matcher is not None or sequence.history is not None:
             sequence.drafts = guess(sequence)
 
+    @torch.inference_mode()
+    def prepare_masks(self, sequence: Sequence) -> None:
+        """As :meth:`prepare`, in a thread of its caller's; and let its grammar make the masks that the pass needs."""
+        self.prepare(sequence)
+        drafts = sequence.drafts.tokens
+        words = torch.empty((1 + len(drafts), self._vocab_size // 32 + 1), dtype=torch.int32)
+        sequence.matcher.fill(words, drafts)
+
     def choose(self, piece: Piece, logits: torch.Tensor) -> TokenDelta:
         """Append the tokens that come after a piece to its sequence, and return what is said of them.
 

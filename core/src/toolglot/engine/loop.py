@@ -7,6 +7,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
@@ -61,6 +62,7 @@ class Loop:
         self._outcomes: list[tuple[Sequence, Outcome]] = []
         self._wake = threading.Event()
         self._stopping = False
+        self._pool = ThreadPoolExecutor(1, "toolglot-engine-masks")
         self._thread = threading.Thread(target=self._run, name="toolglot-engine", daemon=True)
 
     def start(self) -> None:
@@ -94,6 +96,7 @@ class Loop:
             while not self._stopping:
                 self._turn()
         finally:  # also when a defect ends the loop: nobody waits for ever
+            self._pool.shutdown(wait=False, cancel_futures=True)
             self._receive()
             self._abort(self._scheduler.sequences)
             self._flush()
@@ -104,7 +107,7 @@ class Loop:
         if pieces := self._drafted(self._scheduler.schedule()):
             self._step(pieces)
         self._flush()
-        if not self._scheduler.sequences:
+        if not self._scheduler.sequences or (not pieces and self._is_stalled()):
             self._rest()
 
     def _rest(self) -> None:
@@ -122,11 +125,28 @@ class Loop:
             self._end(sequence, TokenDelta(finish="abort"))
 
     def _drafted(self, pieces: list[Piece]) -> list[Piece]:
-        """The pieces with what may come after them."""
-        for piece in pieces:
-            if piece.completes:
-                self._guarded(piece.sequence, partial(self._chooser.prepare, piece.sequence))
-        return self._scheduler.extend(self._left(pieces))
+        """The pieces with what may come after them, without those that cannot be computed yet."""
+        ready = [piece for piece in pieces if not piece.completes or self._prepared(piece.sequence)]
+        return self._scheduler.extend(self._left(ready))
+
+    def _prepared(self, sequence: Sequence) -> bool:
+        """Prepare what chooses the sequence's next token; False while that is being done elsewhere."""
+        if not getattr(sequence.constraint, "lazy", False):
+            self._guarded(sequence, partial(self._chooser.prepare, sequence))
+            return True
+        if sequence.preparing is None:  # a mask may take a second: no other sequence waits for it
+            sequence.preparing = self._pool.submit(self._chooser.prepare_masks, sequence)
+            sequence.preparing.add_done_callback(lambda _: self._wake.set())
+        if not sequence.preparing.done():
+            return False
+        work, sequence.preparing = sequence.preparing, None
+        self._guarded(sequence, work.result)
+        return True
+
+    def _is_stalled(self) -> bool:
+        """Whether all that run are being prepared."""
+        work = [sequence.preparing for sequence in self._scheduler.running]
+        return bool(work) and all(one is not None and not one.done() for one in work)
 
     def _step(self, pieces: list[Piece]) -> None:
         try:

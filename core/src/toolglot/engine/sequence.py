@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -47,6 +48,8 @@ class Sequence:
     history: History | None = None
     drafts: Drafts = NO_DRAFTS
     """What may come next: the next pass takes in as much of it as there is room for."""
+    preparing: Future[None] | None = None
+    """Ends when its grammar has the masks that the next pass needs, where they are made when they are wanted."""
 
     @property
     def pending(self) -> int:

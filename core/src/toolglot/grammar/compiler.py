@@ -45,6 +45,8 @@ class CompiledTag(Struct, frozen=True):
     """What it was compiled from."""
     spell: Callable[[str], Seq[int]]
     """The tokens that the tokenizer writes a text with; none where these, after others, are not that text."""
+    lazy: bool
+    """Whether a mask is made when it is first wanted, which may take a second."""
 
     @property
     def named(self) -> bool:
@@ -119,7 +121,7 @@ class Compiler:
 
     def compile_eagerly(self, tag: GuardedTag) -> CompiledTag:
         """As :meth:`compile`."""
-        return self._compiled(self._eager, tag)
+        return self._compiled(tag, lazy=False)
 
     def compile_lazily(self, tag: GuardedTag) -> CompiledTag:
         """Compile a tag without its masks: each is made when it is first wanted, which may take long.
@@ -127,16 +129,16 @@ class Compiler:
         Raises:
             GrammarError: as :meth:`compile`.
         """
-        return self._compiled(self._lazy, tag)
+        return self._compiled(tag, lazy=True)
 
-    def _compiled(self, compiler: Any, tag: GuardedTag) -> CompiledTag:
+    def _compiled(self, tag: GuardedTag, *, lazy: bool) -> CompiledTag:
         try:
-            grammar = compiler.compile_structural_tag(tag.text)
+            grammar = (self._lazy if lazy else self._eager).compile_structural_tag(tag.text)
         except RuntimeError as error:  # all that XGrammar raises for a bad tag or schema
             raise refusal(reason(error)) from error
         banned = (self._markers.keys() | self._stops) - tag.named
         unused, stops = TokenSet.of(banned, self._vocab_size), TokenSet.of(self._stops, self._vocab_size)
-        return CompiledTag(grammar, unused, stops, tag, self._spell)
+        return CompiledTag(grammar, unused, stops, tag, self._spell, lazy)
 
     def _spellings(self, tokenizer: Any) -> list[bytes]:
         """Each token's bytes. Those of markers and stop tokens begin with a byte that is in no text."""
