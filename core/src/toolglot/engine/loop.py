@@ -199,6 +199,6 @@ class Loop:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether memory was missing. On the CPU, torch has no error of its own for that; what is no tensor has Python's."""
+    """Whether memory was missing. On the CPU, torch has no error of its own for that; all else has Python's."""
     cpu = "DefaultCPUAllocator: can't allocate memory" in str(error)
     return cpu or isinstance(error, torch.OutOfMemoryError | MemoryError)
