@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     DeepseekV3Config,
+    DiffLlamaConfig,
     ErnieConfig,
     Gemma2Config,
     GptOssConfig,
@@ -96,6 +97,7 @@ def test_what_the_engine_lacks_bounds_the_length(save, shape, config, settings, 
     [
         (GptOssConfig, {"head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2}, "needs attention sinks"),
         (ErnieConfig, {}, "layer 0 sees tokens that come later"),
+        (DiffLlamaConfig, {}, "layer 0 attends more than once"),
         (StableLmConfig, {}, "its attention layers are not given what the model is called with"),
         (MptConfig, {"d_model": 32, "n_heads": 4, "n_layers": 2}, "cannot run a model of type 'mpt'"),
         (MambaConfig, {}, "layers of type linear_attention"),

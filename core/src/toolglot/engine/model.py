@@ -132,6 +132,8 @@ class _Probe:
                 raise ModelError(f"this engine cannot run the model: layer {layer.index} needs {meaning}")
         if not layer.causal:
             raise ModelError(f"this engine cannot run the model: layer {layer.index} sees tokens that come later")
+        if layer.index in self._layers:  # the cache has one place for its keys and values
+            raise ModelError(f"this engine cannot run the model: layer {layer.index} attends more than once")
         (tokens, query_heads, key_size), (_, key_heads, value_size) = layer.query.shape, layer.value.shape
         self._layers[layer.index] = LayerShape(query_heads, key_heads, key_size, value_size, layer.scoring)
         return layer.query.new_zeros(tokens, query_heads, value_size)
