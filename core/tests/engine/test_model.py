@@ -20,6 +20,7 @@ from transformers import (
     MistralConfig,
     MptConfig,
     Phi3Config,
+    PhimoeConfig,
     StableLmConfig,
 )
 
@@ -62,6 +63,13 @@ def test_stop_ids_are_those_of_both_configs(checkpoint, tmp_path):
     assert Model(path, device=CPU).stop_ids == {3, 4, 5}
 
 
+def test_a_config_may_name_no_end(checkpoint):
+    model = Model(checkpoint, device=CPU)
+    model._network.config = object()  # Fuyu's has no such field
+
+    assert model.stop_ids == frozenset()
+
+
 def test_the_width_of_the_logits_may_differ_from_the_tokenizers_length(save, shape):
     assert Model(save(LlamaConfig(**shape | {"vocab_size": 128})), device=CPU).vocab_size == 128
 
@@ -70,6 +78,7 @@ def test_the_width_of_the_logits_may_differ_from_the_tokenizers_length(save, sha
     ("config", "settings", "limit"),
     [
         (MistralConfig, {"sliding_window": 64}, 256),
+        (PhimoeConfig, {"sliding_window": 64, "num_local_experts": 4}, 64),
         (
             Phi3Config,
             {
