@@ -573,6 +573,27 @@ async def test_a_defect_that_ends_the_thread_leaves_nobody_waiting(endless, serv
         engine.submit([1], FOREVER)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_what_comes_while_a_defect_ends_the_thread_is_refused(endless, serve, until, monkeypatch):
+    engine = await serve(endless)
+    stream = engine.submit([1], FOREVER)
+    await anext(stream)
+    ending, go_on = threading.Event(), threading.Event()
+
+    def slowly(self: loop.Loop, sequences: list[Any]) -> None:
+        ending.set()
+        go_on.wait(10)
+
+    monkeypatch.setattr(loop.Loop, "_turn", lambda self: 1 / 0)
+    monkeypatch.setattr(loop.Loop, "_abort", slowly)
+    await until(ending.is_set)
+    try:
+        with pytest.raises(EngineError, match="not running"):
+            engine.submit([2], FOREVER)
+    finally:
+        go_on.set()
+
+
 async def test_the_event_loop_may_close_without_a_stop(endless):
     class NoTokenizer:
         eos_token_id = None

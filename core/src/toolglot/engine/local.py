@@ -170,6 +170,8 @@ class LocalEngine:
         seed = self._seeds.getrandbits(_SEED_BITS) if sampling.seed is None else sampling.seed % (1 << _SEED_BITS)
         sequence = Sequence(list(prompt), sampling, constraint, seed, asyncio.Queue())
         self._loop.submit(sequence)
+        if not self._loop.alive:  # its last look may have been before
+            raise EngineError("the engine is not running")
         return TokenStream(sequence)
 
     @property

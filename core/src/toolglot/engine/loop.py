@@ -85,8 +85,8 @@ class Loop:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread runs."""
-        return self._thread.is_alive()
+        """Whether the thread runs, and takes in what is submitted."""
+        return self._thread.is_alive() and not self._stopping
 
     @torch.inference_mode()
     def _run(self) -> None:
@@ -94,6 +94,7 @@ class Loop:
             while not self._stopping:
                 self._turn()
         finally:  # also when a defect ends the loop: nobody waits for ever
+            self._stopping = True
             self._receive()
             self._abort(self._scheduler.sequences)
             self._flush()
