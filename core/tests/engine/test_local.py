@@ -227,6 +227,14 @@ async def test_the_last_delta_says_which_stop_token_ended_the_output(checkpoint,
     assert {delta.stop_token for delta in before} == {None}
 
 
+@pytest.mark.parametrize("eos", [96, -1])
+async def test_a_stop_token_that_the_model_does_not_have_is_none(checkpoint, serve, collect, eos):
+    engine = await serve(checkpoint, eos=eos)
+
+    assert engine.info.stop_token_ids == frozenset()
+    assert (await collect(engine, [1], 5, min_tokens=3))[1] == "length"
+
+
 async def test_twenty_requests_at_once_all_finish(checkpoint, serve, collect):
     engine = await serve(checkpoint, max_num_seqs=4)
 
@@ -396,6 +404,7 @@ async def test_an_engine_that_is_not_ready_tries_by_itself_and_is_ready_once_it_
 OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."),
     RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
+    MemoryError("std::bad_alloc"),
 ]
 
 
@@ -414,7 +423,7 @@ def out_of_memory(monkeypatch: pytest.MonkeyPatch, error: Exception, most: int) 
     return sizes
 
 
-@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["CUDA", "CPU"])
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["CUDA", "CPU", "int8"])
 async def test_out_of_memory_makes_passes_smaller_and_loses_nothing(checkpoint, serve, collect, monkeypatch, error):
     engine = await serve(checkpoint, max_num_seqs=6)
     expected = await asyncio.gather(*(collect(engine, prompt, 12) for prompt in PROMPTS))
@@ -426,7 +435,7 @@ async def test_out_of_memory_makes_passes_smaller_and_loses_nothing(checkpoint, 
     assert [size for size in sizes if size > 40] == [sum(map(len, PROMPTS)), 128, 64]
 
 
-@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["CUDA", "CPU"])
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=["CUDA", "CPU", "int8"])
 async def test_out_of_memory_with_the_smallest_passes_fails_those_of_the_pass(
     checkpoint, serve, collect, monkeypatch, error
 ):
@@ -532,11 +541,41 @@ async def test_stop_aborts_what_runs_and_leaves_no_thread(endless, serve, collec
 
     assert not engine.alive
     assert [(await task)[1] for task in (running, waiting)] == ["abort", "abort"]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("toolglot-engine")]
+    assert not engine_threads()
     with pytest.raises(EngineError, match="not running"):
         engine.submit([1], FOREVER)
     await engine.start()
     assert await collect(engine, [1]) == expected
+
+
+def engine_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("toolglot-engine")]
+
+
+async def test_starts_and_stops_at_once_leave_one_thread_or_none(checkpoint, serve, collect):
+    engine = await serve(checkpoint)
+    expected = await collect(engine, [1])
+    await asyncio.gather(engine.stop(), engine.start(), engine.start())
+    assert len(engine_threads()) == 1
+    assert await collect(engine, [1]) == expected
+
+    await engine.stop()
+    await asyncio.gather(engine.start(), engine.stop())
+    assert not engine.alive
+    assert not engine_threads()
+
+
+async def test_a_stop_that_is_cancelled_stops(endless, serve):
+    engine = await serve(endless)
+    stream = engine.submit([1], FOREVER)
+    stopping = asyncio.create_task(engine.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+
+    assert [delta async for delta in stream][-1].finish == "abort"
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert not engine_threads()
 
 
 async def test_a_stop_is_noticed_whatever_the_thread_does_when_it_comes(checkpoint, serve, collect):
@@ -571,6 +610,27 @@ async def test_a_defect_that_ends_the_thread_leaves_nobody_waiting(endless, serv
     await until(lambda: not engine.alive)
     with pytest.raises(EngineError, match="not running"):
         engine.submit([1], FOREVER)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_what_comes_while_a_defect_ends_the_thread_is_refused(endless, serve, until, monkeypatch):
+    engine = await serve(endless)
+    stream = engine.submit([1], FOREVER)
+    await anext(stream)
+    ending, go_on = threading.Event(), threading.Event()
+
+    def slowly(self: loop.Loop, sequences: list[Any]) -> None:
+        ending.set()
+        go_on.wait(10)
+
+    monkeypatch.setattr(loop.Loop, "_turn", lambda self: 1 / 0)
+    monkeypatch.setattr(loop.Loop, "_abort", slowly)
+    await until(ending.is_set)
+    try:
+        with pytest.raises(EngineError, match="not running"):
+            engine.submit([2], FOREVER)
+    finally:
+        go_on.set()
 
 
 async def test_the_event_loop_may_close_without_a_stop(endless):

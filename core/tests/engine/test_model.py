@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
     DeepseekV3Config,
+    DiffLlamaConfig,
     ErnieConfig,
     Gemma2Config,
     GptOssConfig,
@@ -19,6 +20,7 @@ from transformers import (
     MistralConfig,
     MptConfig,
     Phi3Config,
+    PhimoeConfig,
     StableLmConfig,
 )
 
@@ -61,6 +63,13 @@ def test_stop_ids_are_those_of_both_configs(checkpoint, tmp_path):
     assert Model(path, device=CPU).stop_ids == {3, 4, 5}
 
 
+def test_a_config_may_name_no_end(checkpoint):
+    model = Model(checkpoint, device=CPU)
+    model._network.config = object()  # Fuyu's has no such field
+
+    assert model.stop_ids == frozenset()
+
+
 def test_the_width_of_the_logits_may_differ_from_the_tokenizers_length(save, shape):
     assert Model(save(LlamaConfig(**shape | {"vocab_size": 128})), device=CPU).vocab_size == 128
 
@@ -69,6 +78,7 @@ def test_the_width_of_the_logits_may_differ_from_the_tokenizers_length(save, sha
     ("config", "settings", "limit"),
     [
         (MistralConfig, {"sliding_window": 64}, 256),
+        (PhimoeConfig, {"sliding_window": 64, "num_local_experts": 4}, 64),
         (
             Phi3Config,
             {
@@ -96,6 +106,7 @@ def test_what_the_engine_lacks_bounds_the_length(save, shape, config, settings, 
     [
         (GptOssConfig, {"head_dim": 8, "num_local_experts": 4, "num_experts_per_tok": 2}, "needs attention sinks"),
         (ErnieConfig, {}, "layer 0 sees tokens that come later"),
+        (DiffLlamaConfig, {}, "layer 0 attends more than once"),
         (StableLmConfig, {}, "its attention layers are not given what the model is called with"),
         (MptConfig, {"d_model": 32, "n_heads": 4, "n_layers": 2}, "cannot run a model of type 'mpt'"),
         (MambaConfig, {}, "layers of type linear_attention"),

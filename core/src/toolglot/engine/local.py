@@ -92,6 +92,7 @@ class LocalEngine:
         self._seeds = random.Random(seed)  # noqa: S311  # for sampling
         self._grammars: Grammars | None = None
         self._loop: Loop | None = None
+        self._changing = asyncio.Lock()  # a model runs in one thread at a time
         self._batch_tokens = _batch_tokens(max_num_batched_tokens, max_num_seqs, device)
         block = self._kernels.block_size
         block_bytes = block * token_bytes(self._model.layers, self._model.dtype)
@@ -115,47 +116,32 @@ class LocalEngine:
             "max_num_seqs": max_num_seqs,
             "cache_tokens": self._blocks * block,
         }
+        named = self._model.stop_ids | {tokenizer.eos_token_id} - {None}
         self.info = ModelInfo(
             name=name,
             max_model_len=length,
             vocab_size=self._model.vocab_size,
-            stop_token_ids=self._model.stop_ids | {tokenizer.eos_token_id} - {None},
+            stop_token_ids=frozenset(token for token in named if 0 <= token < self._model.vocab_size),
             facts=self._facts,
         )
 
     async def start(self) -> None:
         """Start the engine's thread, and, in the background, what compiles grammars."""
-        if self._loop is not None:
-            return
-        caller = asyncio.get_running_loop()
-        model, size = self._model, self._kernels.block_size
-        # One block more than requests are given: what graphs pad their batches with goes there.
-        cache = KVCache(model.layers, blocks=self._blocks + 1, block_size=size, like=model.like)
-        self._loop = Loop(
-            model,
-            self._kernels,
-            cache,
-            Scheduler(
-                BlockPool(self._blocks, size),
-                max_num_seqs=self._max_num_seqs,
-                budget=self._batch_tokens,
-            ),
-            chooser=Chooser(model, self.info.stop_token_ids, self._lookup),
-            runner=await asyncio.to_thread(self._runner, cache),
-            deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
-        )
-        self._loop.start()
-        self._grammars = Grammars(self._tokenizer, self.info)
-        _logger.info("%s: %s", self.info.name, ", ".join(f"{fact} {value}" for fact, value in self.info.facts.items()))
+        async with self._changing:
+            if self._loop is None:
+                await self._start()
 
     async def stop(self) -> None:
         """Abort what runs, end the threads and free the cache; the model stays, so the engine may be started again."""
-        loop, self._loop = self._loop, None
-        grammars, self._grammars = self._grammars, None
-        if grammars is not None:
-            await grammars.stop()
-        if loop is not None:
-            await asyncio.to_thread(loop.stop)
+        async with self._changing:
+            loop, self._loop = self._loop, None
+            grammars, self._grammars = self._grammars, None
+            try:
+                if grammars is not None:
+                    await grammars.stop()
+            finally:  # also when whoever stops it is cancelled: nobody could end the thread later
+                if loop is not None:
+                    await asyncio.to_thread(loop.stop)
 
     async def compile(self, tag: StructuralTag) -> Constraint:
         """Compile a tag, within limits.
@@ -184,6 +170,8 @@ class LocalEngine:
         seed = self._seeds.getrandbits(_SEED_BITS) if sampling.seed is None else sampling.seed % (1 << _SEED_BITS)
         sequence = Sequence(list(prompt), sampling, constraint, seed, asyncio.Queue())
         self._loop.submit(sequence)
+        if not self._loop.alive:  # its last look may have been before
+            raise EngineError("the engine is not running")
         return TokenStream(sequence)
 
     @property
@@ -205,6 +193,28 @@ class LocalEngine:
     def ready(self) -> bool:
         """Whether it is alive, and its last forward passes did not all fail."""
         return self._loop is not None and self._loop.alive and self._loop.failures < _FAILURES
+
+    async def _start(self) -> None:
+        caller = asyncio.get_running_loop()
+        model, size = self._model, self._kernels.block_size
+        # One block more than requests are given: what graphs pad their batches with goes there.
+        cache = KVCache(model.layers, blocks=self._blocks + 1, block_size=size, like=model.like)
+        self._loop = Loop(
+            model,
+            self._kernels,
+            cache,
+            Scheduler(
+                BlockPool(self._blocks, size),
+                max_num_seqs=self._max_num_seqs,
+                budget=self._batch_tokens,
+            ),
+            chooser=Chooser(model, self.info.stop_token_ids, self._lookup),
+            runner=await asyncio.to_thread(self._runner, cache),
+            deliver=lambda outcomes: caller.call_soon_threadsafe(_hand_out, outcomes),
+        )
+        self._loop.start()
+        self._grammars = Grammars(self._tokenizer, self.info)
+        _logger.info("%s: %s", self.info.name, ", ".join(f"{fact} {value}" for fact, value in self.info.facts.items()))
 
     def _runner(self, cache: KVCache) -> Model | Graphs:
         """What makes forward passes: CUDA graphs where they can be captured, else the model itself."""

@@ -87,8 +87,8 @@ class Loop:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread runs."""
-        return self._thread.is_alive()
+        """Whether the thread runs, and takes in what is submitted."""
+        return self._thread.is_alive() and not self._stopping
 
     @torch.inference_mode()
     def _run(self) -> None:
@@ -96,6 +96,7 @@ class Loop:
             while not self._stopping:
                 self._turn()
         finally:  # also when a defect ends the loop: nobody waits for ever
+            self._stopping = True
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._receive()
             self._abort(self._scheduler.sequences)
@@ -219,5 +220,6 @@ class Loop:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether memory was missing; on the CPU, torch has no error of its own for that."""
-    return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator: can't allocate memory" in str(error)
+    """Whether memory was missing. On the CPU, torch has no error of its own for that; all else has Python's."""
+    cpu = "DefaultCPUAllocator: can't allocate memory" in str(error)
+    return cpu or isinstance(error, torch.OutOfMemoryError | MemoryError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,7 +55,7 @@ class Model:
         """The shape of each attention layer."""
         self.like = torch.empty(0, dtype=self.dtype, device=device)
         """An empty tensor of the model's dtype, on its device."""
-        self.limits = _limits(self.config)
+        self.limits = _limits(self.config, self.layers)
         """What bounds the length of a sequence, in tokens, by reason; None is no bound."""
         if dtype == "int8":
             self.quantise()
@@ -63,9 +64,7 @@ class Model:
     def stop_ids(self) -> frozenset[int]:
         """Every id that the generation config and the model config name as an end of sequence."""
         generation = self._network.generation_config
-        named = (
-            config.eos_token_id for config in (generation, self._network.config, self.config) if config is not None
-        )
+        named = (getattr(config, "eos_token_id", None) for config in (generation, self._network.config, self.config))
         return frozenset(number for value in named for number in _ids(value))
 
     def quantise(self) -> None:
@@ -132,6 +131,8 @@ class _Probe:
                 raise ModelError(f"this engine cannot run the model: layer {layer.index} needs {meaning}")
         if not layer.causal:
             raise ModelError(f"this engine cannot run the model: layer {layer.index} sees tokens that come later")
+        if layer.index in self._layers:  # the cache has one place for its keys and values
+            raise ModelError(f"this engine cannot run the model: layer {layer.index} attends more than once")
         (tokens, query_heads, key_size), (_, key_heads, value_size) = layer.query.shape, layer.value.shape
         self._layers[layer.index] = LayerShape(query_heads, key_heads, key_size, value_size, layer.scoring)
         return layer.query.new_zeros(tokens, query_heads, value_size)
@@ -163,7 +164,7 @@ def _load(path: Path, dtype: str) -> Any:
     return network
 
 
-def _limits(config: Any) -> dict[str, int | None]:
+def _limits(config: Any, layers: Seq[LayerShape]) -> dict[str, int | None]:
     scaling: dict[str, Any] = getattr(config, "rope_parameters", None) or {}
     longest: Any = getattr(config, "max_position_embeddings", None)
     # These change the rotation of a whole batch when one of its sequences is long.
@@ -174,9 +175,17 @@ def _limits(config: Any) -> dict[str, int | None]:
     ]
     return {
         "its config's max_position_embeddings": longest,
+        "its sliding window, which its attention layers do not ask for": _untold_window(config, layers),
         "its rope scaling, which this engine does not have yet": min(rescaled, default=None),
         "its chunked attention, which this engine does not have yet": getattr(config, "attention_chunk_size", None),
     }
+
+
+def _untold_window(config: Any, layers: Seq[LayerShape]) -> int | None:
+    """The window of a model that leaves it to transformers' masks and cache, of which there are none here."""
+    kinds = getattr(config, "layer_types", None) or ["sliding_attention"] * len(layers)
+    windows = [layer.scoring.window for kind, layer in zip(kinds, layers, strict=False) if kind == "sliding_attention"]
+    return None if all(windows) else getattr(config, "sliding_window", None)
 
 
 def _ids(value: int | Iterable[int] | None) -> Iterable[int]:
