@@ -115,6 +115,21 @@ def test_of_two_blocks_with_the_same_content_one_is_found():
     assert pool.take(3) == [1, 2, 3]
 
 
+def test_what_is_forgotten_is_not_found_and_what_others_hold_too_is():
+    pool = BlockPool(4, 4)
+    names = keys((1,), (2,))
+    mine = pool.take(2)
+    for block, name in zip(mine, names, strict=True):
+        pool.publish(block, name)
+    theirs = pool.take(0, pool.known(names[:1]))
+
+    assert pool.forget(mine) == mine[1:]
+    assert pool.known(names) == theirs == mine[:1]
+    pool.release(mine)
+    pool.release(theirs)
+    assert (pool.held, pool.published) == (0, 1)
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 4)), max_size=60))
 def test_no_block_has_an_owner_that_it_should_not_have(steps):

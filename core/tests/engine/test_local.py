@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from toolglot.engine import local, loop
+from toolglot.engine.kv_cache import KVCache
 from toolglot.engine.local import LocalEngine
 from toolglot.engine.model import Model
 from toolglot.engine.protocol import SamplingParams
@@ -344,6 +345,25 @@ async def test_a_grammar_whose_masks_take_long_holds_nobody_else(checkpoint, ser
     with pytest.raises(EngineError, match=r"generation failed \(ValueError\)"):
         await broken
     await until(lambda: engine.running == 0)
+    assert held(engine) == 0
+
+
+async def test_a_request_without_numbers_fails_and_spoils_no_other(checkpoint, serve, collect, monkeypatch):
+    engine = await serve(checkpoint, max_num_seqs=4)
+    prompts = [[number] * (5 + 40 * number) for number in range(4)]
+    expected = [await collect(await serve(checkpoint), prompt, 12) for prompt in prompts]
+    store = KVCache.store
+
+    def broken_store(cache: KVCache, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> Any:
+        return store(cache, layer, slots, keys * torch.nan, values * torch.nan)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(KVCache, "store", broken_store)
+        for prompt in ([9] * 200, [3] * 125):
+            with pytest.raises(EngineError, match=r"generation failed \(ArithmeticError\)"):
+                await collect(engine, prompt, 8)
+
+    assert await asyncio.gather(*(collect(engine, prompt, 12) for prompt in prompts)) == expected
     assert held(engine) == 0
 
 

@@ -31,7 +31,7 @@ class Group:
 
     @cached_property
     def tables(self) -> torch.Tensor:
-        """The blocks of each piece [pieces, blocks], int32, padded with block 0."""
+        """The blocks of each piece [pieces, blocks], int32. Shorter rows repeat their first one: no other is read."""
         return self._padded(self._blocks)
 
     @cached_property
@@ -93,7 +93,7 @@ class Group:
 
     def _padded(self, rows: Seq[Seq[int]]) -> torch.Tensor:
         width = max(map(len, rows))
-        padded = [[*row, *[0] * (width - len(row))] for row in rows]
+        padded = [[*row, *[row[0]] * (width - len(row))] for row in rows]
         return torch.tensor(padded, dtype=torch.int32, device=self._device)
 
     def _offsets(self, lengths: list[int]) -> torch.Tensor:
@@ -119,8 +119,10 @@ class Batch:
         self.last = torch.tensor([*chain.from_iterable(needed)], device=device)
         """The last token of each piece, and with drafts the one before them too, and they: whose logits are needed."""
         places = zip(self.pieces, accumulate(map(len, needed), initial=0), strict=False)
-        self.complete = [(piece, place) for piece, place in places if piece.completes]
-        """The pieces that complete their sequences, with the place of the first token that they have in ``last``."""
+        self.ends = [*places]
+        """All pieces, with the place of the first token that they have in ``last``."""
+        self.complete = [(piece, place) for piece, place in self.ends if piece.completes]
+        """Those that complete their sequences."""
 
 
 def _seen(keys: torch.Tensor, query: torch.Tensor, window: int | None) -> torch.Tensor:

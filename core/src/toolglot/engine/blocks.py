@@ -82,6 +82,15 @@ class BlockPool:
             self._keys[block] = key
             self._known[key] = block
 
+    def forget(self, blocks: Iterable[int]) -> list[int]:
+        """Let nobody find what these blocks hold, but for those that others hold too; return the first kind."""
+        alone = [block for block in blocks if self._holders[block] == 1]
+        for block in alone:
+            key, self._keys[block] = self._keys[block], None
+            if key is not None:
+                del self._known[key]
+        return alone
+
     def release(self, blocks: list[int]) -> None:
         """Give up the blocks of a sequence, and empty its list."""
         # From the last: a sequence's first blocks, which others may begin with too, are given away after the rest.

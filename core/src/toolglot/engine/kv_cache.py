@@ -42,6 +42,12 @@ class KVCache:
             pool.view(-1, *new.shape[1:]).index_copy_(0, slots, new)
         return pools
 
+    def clear(self, blocks: list[int]) -> None:
+        """Make the keys and values in these blocks zero."""
+        for pools in self._pools:
+            for pool in pools:
+                pool[blocks] = 0
+
 
 def _zeros(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
     """Zeros, not garbage: what attention masks is multiplied by zero, and a NaN would survive that."""

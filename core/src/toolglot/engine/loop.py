@@ -158,12 +158,23 @@ class Loop:
             self._recover(self._left(pieces), error)
             return
         self.failures = 0
-        running = {*self._scheduler.running}  # but for those that their masks have ended
+        self._end_broken(batch, logits)
+        running = {*self._scheduler.running}  # but for those that have just ended
         self._scheduler.advance(piece for piece in pieces if piece.sequence in running)
         for piece, row in batch.complete:
             if piece.sequence in running:
                 rows = logits[row : row + 1 + piece.drafts]
                 self._guarded(piece.sequence, partial(self._next, piece, rows))
+
+    def _end_broken(self, batch: Batch, logits: torch.Tensor) -> None:
+        """End the sequences for which no numbers came out. In blocks that others get, such keys would break theirs."""
+        broken = logits.amax(-1).isnan().tolist()
+        running = {*self._scheduler.running}
+        for piece, row in batch.ends:
+            if piece.sequence in running and any(broken[row : row + 1 + piece.drafts]):
+                _logger.error("a request failed: the model computed no numbers for it")
+                self._cache.clear(self._scheduler.blocks.forget(piece.sequence.blocks))
+                self._fail(piece.sequence, ArithmeticError())
 
     def _left(self, pieces: list[Piece]) -> list[Piece]:
         """The pieces of sequences that did not end meanwhile."""
