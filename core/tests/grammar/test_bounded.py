@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -231,6 +232,21 @@ async def test_others_do_not_wait_for_tags_that_take_long_and_stop_ends_those(ma
     async with asyncio.timeout(20):
         while alive(group):  # noqa: ASYNC110  # those that were killed may be there for a moment, and tell nobody
             await asyncio.sleep(0.01)
+
+
+async def test_a_socket_that_is_full_for_a_moment_is_no_failure(make, monkeypatch):
+    send, tries = socket.send_fds, iter(range(9))
+
+    def full(*arguments):
+        if next(tries) < 2:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return send(*arguments)
+
+    compiler = BoundedCompiler(make, PATIENT)
+    monkeypatch.setattr(socket, "send_fds", full)
+    assert (await compiler.compile(tag(ConstString("a")))).matcher()
+    await compiler.stop()
+    assert next(tries) == 3
 
 
 DEFECTS = {

@@ -170,13 +170,24 @@ class _Process:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+                await self._hand_over(theirs)
             reader, writer = await asyncio.open_unix_connection(sock=ours)
         except OSError as error:
             ours.close()
             raise EngineError(f"the process that compiles grammars has failed: {error}") from error
         writer.write(packed(msgspec.msgpack.encode(job)))
         return Trial(job, reader, writer)
+
+    async def _hand_over(self, end: socket.socket) -> None:
+        """Send one end of a pair. Raises OSError, of which TimeoutError is one."""
+        async with asyncio.timeout(_START_SECONDS):
+            while True:
+                try:
+                    socket.send_fds(self._control, [b"+"], [end.fileno()])
+                except BlockingIOError:  # nothing in asyncio sends these; it is soon read
+                    await asyncio.sleep(0.001)
+                else:
+                    return
 
 
 def _end(process: subprocess.Popen[bytes], control: socket.socket) -> None:

@@ -104,12 +104,12 @@ PIECES = ['{"a":', "[", '"k": 1, ', "\\n", '"', " ", "1", ",", "\\u00e6", "word"
 @pytest.mark.parametrize("piece", PIECES)
 @pytest.mark.parametrize("begun", ['{"a": [{"', '{"a": ', "", '{"k": 1, "l": [2, "'])
 def test_long_texts_take_linear_time(piece, begun):
-    began = time.perf_counter()
+    began = time.process_time()
     assert isinstance(input_object(begun + piece * 100_000)[0], dict)
     reader = ArgumentsReader()
     for one in [begun, *[piece] * 100_000]:
         reader.feed(one)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 10  # of quadratic time it would take minutes
 
 
 def test_what_is_nested_deeper_than_clients_read_is_left_out():
