@@ -16,6 +16,16 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
+async def patient_answer(client, schema):
+    """The answer, and how long it took: where others leave a schema too little time, that is said, and it comes again."""
+    for _ in range(20):
+        response, seconds = await answer(client, schema)
+        if response.status_code != 429:
+            break
+        assert response.headers["retry-after"] == "1"
+    return response, seconds
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 async def test_hostile_schemas_are_answered_and_cost_nobody_else(tokenizer):
     over = asyncio.Event()
@@ -23,7 +33,7 @@ async def test_hostile_schemas_are_answered_and_cost_nobody_else(tokenizer):
         before = resident()
         normal = [asyncio.create_task(stream_until(over, client, str(number), anew=True)) for number in range(STREAMS)]
 
-        answers = {name: await answer(client, schema) for name, schema in HOSTILE.items()}
+        answers = {name: await patient_answer(client, schema) for name, schema in HOSTILE.items()}
 
         over.set()
         counts = await asyncio.gather(*normal)
