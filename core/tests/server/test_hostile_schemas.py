@@ -17,7 +17,7 @@ def resident() -> int:
 
 
 async def patient_answer(client, schema):
-    """The answer, and how long it took: where others leave a schema too little time, that is said, and it comes again."""
+    """The answer, and how long it took. Where others leave a schema too little time, that is said: it comes again."""
     for _ in range(20):
         response, seconds = await answer(client, schema)
         if response.status_code != 429:
