@@ -22,7 +22,7 @@ from toolglot.backends.free_text import without_markers
 from toolglot.backends.link import Link, Timeouts
 from toolglot.backends.replicas import Policy, Replica, Replicas, Use
 from toolglot.backends.text_tokens import TextTokens
-from toolglot.engine.grammars import Grammars
+from toolglot.engine.grammars import LateGrammars
 from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams, TokenDelta
 from toolglot.errors import EngineError, EngineUnavailableError, QueueFullError, RequestError, UnenforceableError
 from toolglot.structural_tag import StructuralTag
@@ -75,8 +75,7 @@ class RemoteEngine:
         self._replicas = Replicas(target.urls, policy)
         self._links: dict[str, Link] = {}
         self._session: aiohttp.ClientSession | None = None
-        self._grammars: Grammars | None = None
-        self._starting = asyncio.Lock()
+        self._grammars = LateGrammars(tokenizer, info)
         self._checks: asyncio.Task[None] | None = None
         self._aborts: set[asyncio.Task[None]] = set()
 
@@ -104,14 +103,12 @@ class RemoteEngine:
         session, self._session = self._session, None
         for link in self._links.values():
             link.close()
-        grammars, self._grammars = self._grammars, None
         if self._checks is not None:
             self._checks.cancel()
             await asyncio.wait([self._checks])
         if self._aborts:
             await asyncio.wait(self._aborts, timeout=self._target.timeouts.check)
-        if grammars is not None:
-            await grammars.stop()
+        await self._grammars.stop()
         if session is not None:
             await session.close()
 
@@ -126,11 +123,8 @@ class RemoteEngine:
         dialect = self._target.dialect
         if dialect.capabilities.grammar == "none":
             raise UnenforceableError(f"the engine behind this server ({dialect.name}) holds replies to no grammar")
-        async with self._starting:
-            if self._session is None:
-                raise EngineError("the engine is not running")
-            if self._grammars is None:  # it has a process of its own, which not everybody needs
-                self._grammars = await _grammars(self._tokenizer, self.info)
+        if self._session is None:
+            raise EngineError("the engine is not running")
         compiled: Any = await self._grammars.compile(without_markers(tag, self._names))
         source = compiled.source
         text = await asyncio.to_thread(dialect.lower, source.text, self._names)
@@ -310,14 +304,3 @@ async def _ending(last: Chunk, read: Reader, events: AsyncGenerator[bytes, None]
 async def _post(link: Link, path: str, body: Mapping[str, Any]) -> None:
     with suppress(EngineError, RequestError):  # the connection is closed in any case
         await link.post(path, msgspec.json.encode(body))
-
-
-async def _grammars(tokenizer: Any, info: ModelInfo) -> Grammars:
-    await asyncio.to_thread(_import_grammar)
-    return Grammars(tokenizer, info)
-
-
-def _import_grammar() -> None:
-    """Import what compiles grammars, which takes seconds; whether it is there is found out later."""
-    with suppress(ModuleNotFoundError):
-        import toolglot.grammar  # noqa: F401

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from toolglot.backends.playlist import Playlist
 from toolglot.backends.prepared import PreparedOutput
-from toolglot.engine.grammars import Grammars
+from toolglot.engine.grammars import LateGrammars
 from toolglot.engine.protocol import Constraint, ModelInfo, SamplingParams, TokenDelta, TokenLogprobs
 from toolglot.errors import EngineError, GrammarError, QueueFullError
 from toolglot.structural_tag import StructuralTag
@@ -37,8 +36,6 @@ class ReplayEngine:
         self._playlist = Playlist(outputs)
         self._tokenizer = tokenizer
         self._max_running = max_running
-        self._grammars: Grammars | None = None
-        self._starting = asyncio.Lock()
         self._stop: int | None = tokenizer.eos_token_id
         self.alive = False
         self.running = 0
@@ -49,6 +46,7 @@ class ReplayEngine:
             vocab_size=len(token_table(tokenizer).texts),
             stop_token_ids=frozenset({self._stop} - {None}),
         )
+        self._grammars = LateGrammars(tokenizer, self.info)
 
     @property
     def ready(self) -> bool:
@@ -62,9 +60,7 @@ class ReplayEngine:
     async def stop(self) -> None:
         """End what compiles grammars."""
         self.alive = False
-        grammars, self._grammars = self._grammars, None
-        if grammars is not None:
-            await grammars.stop()
+        await self._grammars.stop()
 
     async def compile(self, tag: StructuralTag) -> Constraint:
         """Compile a tag, within limits; as :meth:`toolglot.engine.protocol.Engine.compile`.
@@ -74,10 +70,6 @@ class ReplayEngine:
         """
         if self._stop is None:
             raise GrammarError("the tokenizer names no token that ends a reply, so no grammar can be compiled")
-        async with self._starting:
-            if self._grammars is None:  # it has a process of its own, which many replays do not need
-                await asyncio.to_thread(_import_grammar)
-                self._grammars = Grammars(self._tokenizer, self.info)
         return await self._grammars.compile(tag)
 
     def submit(
@@ -170,9 +162,3 @@ def _certain(token_ids: Sequence[int], asked: int | None) -> tuple[TokenLogprobs
     if asked is None:
         return ()
     return tuple(TokenLogprobs(0.0, ((token, 0.0),)[:asked]) for token in token_ids)
-
-
-def _import_grammar() -> None:
-    """Import what compiles grammars, which takes seconds; whether it is there is found out later."""
-    with suppress(ModuleNotFoundError):
-        import toolglot.grammar  # noqa: F401

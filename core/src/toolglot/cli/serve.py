@@ -34,7 +34,9 @@ def add(commands: Any) -> None:
     _add_tool_calling(parser.add_argument_group("tool calling"))
     _add_prompt(parser.add_argument_group("prompt"))
     server_flags.add(parser)
-    _add_engine(parser.add_argument_group("engine"))
+    engine = parser.add_argument_group("engine")
+    _add_engine(engine)
+    _add_local(engine)
     _add_remote(parser.add_argument_group("engine elsewhere"))
     parser.set_defaults(run=run, parser=parser)
 
@@ -132,6 +134,10 @@ def _add_engine(group: Any) -> None:
     group.add_argument(
         "--max-queue", metavar="N", type=positive, default=256, help="how many requests may wait (default: 256)"
     )
+
+
+def _add_local(group: Any) -> None:
+    """What only the embedded engine takes."""
     group.add_argument(
         "--max-num-batched-tokens",
         metavar="N",

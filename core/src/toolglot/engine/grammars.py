@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 from toolglot.engine.protocol import Constraint, ModelInfo
@@ -38,3 +40,34 @@ class Grammars:
         """End what is being compiled, and the process that compiles."""
         if self._missing is None:
             await self._compiler.stop()
+
+
+class LateGrammars:
+    """:class:`Grammars` that are made for the first tag: they have a process of their own, which not all need."""
+
+    def __init__(self, tokenizer: Any, info: ModelInfo) -> None:
+        self._tokenizer, self._info = tokenizer, info
+        self._grammars: Grammars | None = None
+        self._starting = asyncio.Lock()
+
+    async def compile(self, tag: StructuralTag) -> Constraint:
+        """As :meth:`Grammars.compile`."""
+        async with self._starting:
+            if self._grammars is None:
+                await asyncio.to_thread(_import_grammar)
+                self._grammars = Grammars(self._tokenizer, self._info)
+            grammars = self._grammars
+        return await grammars.compile(tag)
+
+    async def stop(self) -> None:
+        """As :meth:`Grammars.stop`; a tag that comes later begins anew."""
+        async with self._starting:
+            grammars, self._grammars = self._grammars, None
+        if grammars is not None:
+            await grammars.stop()
+
+
+def _import_grammar() -> None:
+    """Import what compiles grammars, which takes seconds; whether it is there is found out later."""
+    with suppress(ModuleNotFoundError):
+        import toolglot.grammar  # noqa: F401

@@ -149,7 +149,7 @@ def _tried(
         differences = [largest_difference(kernels, layer, like) for layer in _telling(layers)]
     except ModelError as error:
         return None, str(error)
-    except Exception as error:
+    except Exception as error:  # what is built for another torch or GPU raises whatever it likes: another is tried
         _logger.warning("attention: %s does not run here", kind.name, exc_info=error)
         return None, f"it does not run: {type(error).__name__}: {error}"
     if all(difference < _TOLERANCE for difference in differences):  # which NaN is not
